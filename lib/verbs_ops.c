@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+#include "internal.h"
+#include "verbs_ops.h"
+
+/* ibv_reg_mr() and its like are macros that look at their arguments. */
+static struct ibv_mr *reg_mr(struct ibv_pd *pd, void *addr, size_t length,
+			     int access)
+{
+	return ibv_reg_mr(pd, addr, length, access);
+}
+
+static struct ibv_mr *reg_mr_iova(struct ibv_pd *pd, void *addr, size_t length,
+				  uint64_t iova, int access)
+{
+	return ibv_reg_mr_iova(pd, addr, length, iova, access);
+}
+
+static const char *device_name(struct ibv_context *context)
+{
+	return ibv_get_device_name(context->device);
+}
+
+static const struct hmr_verbs_ops libibverbs = {
+	.reg_mr = reg_mr,
+	.reg_mr_iova = reg_mr_iova,
+	.dereg_mr = ibv_dereg_mr,
+	.query_device = ibv_query_device,
+	.device_name = device_name,
+	.is_fork_initialized = ibv_is_fork_initialized,
+};
+
+const struct hmr_verbs_ops *hmr_verbs = &libibverbs;
+
+bool hmr_needs_dontfork(void)
+{
+	static int status; /* 1 yes, -1 no; racing threads find the same */
+	int known = __atomic_load_n(&status, __ATOMIC_RELAXED);
+
+	if (!known) {
+		known = hmr_verbs->is_fork_initialized() == IBV_FORK_UNNEEDED ?
+				-1 :
+				1;
+		__atomic_store_n(&status, known, __ATOMIC_RELAXED);
+	}
+	return known > 0;
+}
