@@ -376,10 +376,6 @@ static int measure_all(struct args *a)
 	}
 	if (!a->json)
 		rounds_print_table(&a->config, results, n);
-	for (i = 0; i < n; i++)
-		if (results[i].err)
-			fprintf(stderr, "reg_rounds: %s: %s\n", results[i].name,
-				results[i].text);
 	if (fflush(stdout)) {
 		perror("reg_rounds: stdout");
 		return 1;

@@ -11,7 +11,7 @@ if unversioned=$(grep -v '@@HUGEMR_' <<<"$exported"); then
 fi
 declared=$(grep -oE '\bhmr_[a-z0-9_]+\(' "$2" | grep -v '_fn(' | tr -d '(' |
 	sort -u)
-diff <(sed 's/@.*//' <<<"$exported") <(echo "$declared") || {
+diff <(cut -d@ -f1 <<<"$exported") <(echo "$declared") || {
 	echo "< exported, > declared in the header" >&2
 	exit 1
 }
