@@ -108,15 +108,15 @@ static int check_boundaries(struct verify *v)
 	uintptr_t addr = (uintptr_t)v->addr;
 	/* The first boundary behind the first byte, as an offset. */
 	size_t first = BOUNDARY - addr % BOUNDARY;
-	size_t n, step, i;
+	size_t n, count, i;
 	int ret;
 
 	if (first >= v->length)
 		return 0;
 	n = (v->length - 1 - first) / BOUNDARY + 1;
-	step = (n + MAX_BOUNDARIES - 1) / MAX_BOUNDARIES;
-	for (i = 0; i < n; i += step) {
-		size_t boundary = first + i * BOUNDARY;
+	count = n < MAX_BOUNDARIES ? n : MAX_BOUNDARIES;
+	for (i = 0; i < count; i++) {
+		size_t boundary = first + i * n / count * BOUNDARY;
 		/* Odd, and another share of it on each side each time. */
 		size_t before = 1 + 2 * (i * 37 % (VERIFY_MAX_TRANSFER / 2));
 
