@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #define DEADLINE_SEC 30
 
@@ -122,11 +123,16 @@ static int create(struct loopback *lb, struct ibv_pd *pd)
 		.qp_type = IBV_QPT_RC,
 		.sq_sig_all = 1,
 	};
+	size_t page = (size_t)sysconf(_SC_PAGESIZE), size;
 	int i;
 
-	lb->bounce = calloc(1, lb->max);
+	/* Whole pages: after ibv_fork_init() children go without them, and
+	 * without what else lies there. */
+	size = (lb->max + page - 1) / page * page;
+	lb->bounce = aligned_alloc(page, size);
 	if (!lb->bounce)
 		return failed("bounce buffer", ENOMEM);
+	memset(lb->bounce, 0, size);
 	lb->mr = ibv_reg_mr(pd, lb->bounce, lb->max, IBV_ACCESS_LOCAL_WRITE);
 	if (!lb->mr)
 		return failed("ibv_reg_mr of the bounce buffer", errno);

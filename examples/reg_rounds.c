@@ -66,6 +66,12 @@ static const struct argp_option options[] = {
 	  "of lw, rw, rr, ra, mw, ro: local write, remote write, remote read, "
 	  "remote atomic, memory windows, relaxed ordering (default lw,rw,rr)",
 	  0 },
+	{ "chunk", 'c', "BYTES", 0,
+	  "register in MRs of this size (default: one MR)", 0 },
+	{ "pin-threads", 'J', "N", 0,
+	  "threads that register the chunks of one buffer (default: one for "
+	  "each CPU)",
+	  0 },
 	{ "threads", 'j', "N", 0,
 	  "threads that register at the same time, each a buffer of its own",
 	  0 },
@@ -227,6 +233,13 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		break;
 	case 'A':
 		parse_list(arg, state, add_access);
+		break;
+	case 'c':
+		c->chunk = parse_size(arg, state);
+		break;
+	case 'J':
+		c->pin_threads = (unsigned int)parse_u64(arg, 1, 1024,
+							 "pin-threads", state);
 		break;
 	case 'j':
 		c->threads =

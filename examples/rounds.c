@@ -49,10 +49,12 @@ static int worker_failed(struct worker *w, int err, const char *text)
 
 static int worker_register(struct worker *w, struct hmr_region **region)
 {
+	HMR_OPTS(hmr_register_opts, opts, .chunk = w->config->chunk,
+		 .threads = w->config->pin_threads);
 	int ret;
 
 	ret = hmr_register(w->dom, hmr_buffer_addr(w->buf), w->config->size,
-			   w->config->access, NULL, region);
+			   w->config->access, &opts, region);
 	return ret ? worker_failed(w, ret, hmr_last_error()->text) : 0;
 }
 
@@ -285,12 +287,15 @@ static int free_workers(struct worker *workers, unsigned int threads)
 int rounds_measure(const struct rounds_config *c, enum hmr_pages pages,
 		   struct rounds_result *r)
 {
+	/* One MR is what is measured, unless chunks were asked for: the limit
+	 * that hugemr knows of soft-RoCE is for the kernel to show. */
+	HMR_OPTS(hmr_domain_opts, opts, .max_mr_pages = UINT64_MAX);
 	struct worker *workers = calloc(c->threads, sizeof(*workers));
 	struct hmr_domain *dom = NULL;
 	unsigned int t;
 	int ret;
 
-	ret = workers ? hmr_domain_open(&c->pd, 1, NULL, &dom) : -ENOMEM;
+	ret = workers ? hmr_domain_open(&c->pd, 1, &opts, &dom) : -ENOMEM;
 	if (ret)
 		goto err_domain;
 	for (t = 0; t < c->threads; t++) {

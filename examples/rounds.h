@@ -23,6 +23,9 @@ struct rounds_config {
 	unsigned long rounds;
 	double seconds;
 	int access;
+	/* bytes of an MR, or 0 for one MR; threads to register them with */
+	size_t chunk;
+	unsigned int pin_threads;
 	unsigned int threads;
 	bool verify;
 	/* CLOCK_MONOTONIC counts instructions in place of nanoseconds */

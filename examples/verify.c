@@ -2,8 +2,10 @@
 #include "verify.h"
 
 #include <errno.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <hugemr/hugemr.h>
@@ -17,7 +19,8 @@
 
 struct verify {
 	struct loopback *lb;
-	struct hmr_key key;
+	struct hmr_key *keys;
+	unsigned int n_keys;
 	char *addr;
 	size_t length;
 	unsigned long transfers;
@@ -52,6 +55,30 @@ static int differs(const char *what, size_t offset, const unsigned char *got,
 	return -EIO;
 }
 
+/* One transfer at most touches two MRs, and then becomes two. */
+static int transfer(struct verify *v, bool write, unsigned char *data,
+		    size_t offset, size_t length)
+{
+	struct hmr_remote piece[2];
+	int n, i, ret = 0;
+
+	n = hmr_remote_sge(v->keys, v->n_keys, v->keys[0].addr + offset, length,
+			   piece, 2);
+	if (n < 0 || n > 2) {
+		fprintf(stderr, "verify: %d pieces at offset %zu\n", n, offset);
+		return -EINVAL;
+	}
+	for (i = 0; i < n && !ret; i++) {
+		ret = write ? loopback_write(v->lb, data, piece[i].length,
+					     piece[i].addr, piece[i].rkey) :
+			      loopback_read(v->lb, data, piece[i].length,
+					    piece[i].addr, piece[i].rkey);
+		data += piece[i].length;
+		v->transfers++;
+	}
+	return ret;
+}
+
 /* An RDMA write changes its target and nothing beside it. */
 static int check_write(struct verify *v, size_t offset, size_t length)
 {
@@ -66,11 +93,9 @@ static int check_write(struct verify *v, size_t offset, size_t length)
 	make_pattern(near, before + length + after, offset);
 	memcpy(want, near, before + length + after);
 	make_pattern(want + before, length, ~offset);
-	ret = loopback_write(v->lb, want + before, length, v->key.addr + offset,
-			     v->key.rkey);
+	ret = transfer(v, true, want + before, offset, length);
 	if (ret)
 		return ret;
-	v->transfers++;
 	return differs("RDMA write", offset - before, near, want,
 		       before + length + after);
 }
@@ -83,11 +108,9 @@ static int check_read(struct verify *v, size_t offset, size_t length)
 	int ret;
 
 	make_pattern(near, length, offset ^ 0x5555);
-	ret = loopback_read(v->lb, got, length, v->key.addr + offset,
-			    v->key.rkey);
+	ret = transfer(v, false, got, offset, length);
 	if (ret)
 		return ret;
-	v->transfers++;
 	return differs("RDMA read", offset, got, near, length);
 }
 
@@ -127,26 +150,39 @@ static int check_boundaries(struct verify *v)
 	return 0;
 }
 
+static int check_all(struct verify *v)
+{
+	int ret;
+
+	ret = check_at(v, 0, VERIFY_MAX_TRANSFER);
+	if (!ret)
+		ret = check_at(v, 1, VERIFY_MAX_TRANSFER - 2);
+	if (!ret)
+		ret = check_at(v, 0, 1);
+	if (!ret)
+		ret = check_at(v, v->length - 1, 1);
+	if (!ret)
+		ret = check_at(v, v->length, VERIFY_MAX_TRANSFER);
+	return ret ? ret : check_boundaries(v);
+}
+
 int verify_region(struct loopback *lb, const struct hmr_region *region,
 		  char *addr, size_t length, unsigned long *transfers)
 {
 	struct verify v = { .lb = lb, .addr = addr, .length = length };
-	int ret;
+	int ret, n;
 
-	ret = hmr_keys(region, 0, &v.key, 1);
-	if (ret < 0)
-		return ret;
-	ret = check_at(&v, 0, VERIFY_MAX_TRANSFER);
-	if (!ret)
-		ret = check_at(&v, 1, VERIFY_MAX_TRANSFER - 2);
-	if (!ret)
-		ret = check_at(&v, 0, 1);
-	if (!ret)
-		ret = check_at(&v, length - 1, 1);
-	if (!ret)
-		ret = check_at(&v, length, VERIFY_MAX_TRANSFER);
-	if (!ret)
-		ret = check_boundaries(&v);
+	n = hmr_keys(region, 0, NULL, 0);
+	if (n < 0)
+		return n;
+	v.keys = calloc((size_t)n, sizeof(*v.keys));
+	if (!v.keys)
+		return -ENOMEM;
+	v.n_keys = (unsigned int)n;
+	ret = hmr_keys(region, 0, v.keys, v.n_keys);
+	if (ret > 0)
+		ret = check_all(&v);
 	*transfers += v.transfers;
+	free(v.keys);
 	return ret;
 }

@@ -24,7 +24,8 @@ HMR_API struct ibv_mr *hmr_reg_mr(struct ibv_pd *pd, void *addr, size_t length,
 		return mr;
 	/* There are providers that leave errno alone. */
 	err.err = errno ? -errno : -EIO;
-	errno = -hmr_fail_reg(&err, pd->context);
+	errno = -hmr_fail_reg_call(&err, pd->context,
+				   &(struct hmr_reg_facts){ .pd = pd });
 	return NULL;
 }
 

@@ -67,9 +67,14 @@ static inline uint64_t hmr_now_ns(void)
 int hmr_fail(const struct hmr_error *err, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
 
+/* What hmr_opts_check() refused: err->err is its result. */
+int hmr_fail_opts(struct hmr_error *err);
+
 /* The common case: a refused argument. */
-#define hmr_einval(opname, ...)                                         \
-	hmr_fail(&(struct hmr_error){ .op = (opname), .err = -EINVAL }, \
+#define hmr_einval(opname, ...)                                      \
+	hmr_fail(&(struct hmr_error){ .op = (opname),                \
+				      .err = -EINVAL,                \
+				      .cause = HMR_CAUSE_ARGUMENT }, \
 		 __VA_ARGS__)
 
 void hmr_log(enum hmr_log_level level, const char *fmt, ...)

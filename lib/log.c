@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "internal.h"
+#include "log.h"
 
 static const char *const level_names[] = {
 	[HMR_LOG_ERROR] = "error",
@@ -96,6 +97,21 @@ int hmr_fail(const struct hmr_error *err, const char *fmt, ...)
 	last_error = e;
 	hmr_log(HMR_LOG_INFO, "%s: %s", e.op, e.text);
 	return e.err;
+}
+
+int hmr_fail_opts(struct hmr_error *err)
+{
+	err->cause = HMR_CAUSE_ARGUMENT;
+	if (err->err == -E2BIG)
+		return hmr_fail(err,
+				"an option is set that hugemr %s doesn't know",
+				HMR_VERSION);
+	return hmr_fail(err, "the options have no size");
+}
+
+void hmr_log_forked(void)
+{
+	pthread_rwlock_init(&sink_lock, NULL);
 }
 
 HMR_API const struct hmr_error *hmr_last_error(void)

@@ -61,3 +61,23 @@ unsigned int hmr_ranges_of(const void *owner, struct hmr_range *example)
 	pthread_mutex_unlock(&lock);
 	return n;
 }
+
+unsigned int hmr_ranges_list(const void *owner, struct hmr_range **list,
+			     unsigned int max)
+{
+	struct hmr_range *r;
+	unsigned int n = 0;
+
+	pthread_mutex_lock(&lock);
+	for (r = head.next; r != &head && n < max; r = r->next)
+		if (r->owner == owner)
+			list[n++] = r;
+	pthread_mutex_unlock(&lock);
+	return n;
+}
+
+void hmr_ranges_forked(void)
+{
+	pthread_mutex_init(&lock, NULL);
+	head.prev = head.next = &head;
+}

@@ -27,4 +27,12 @@ unsigned int hmr_ranges_over(const void *addr, size_t length,
 /* How many ranges an owner has; a copy of one in @example. */
 unsigned int hmr_ranges_of(const void *owner, struct hmr_range *example);
 
+/* The ranges of an owner, @max at most; how many. They are safe to use only as
+ * long as nobody else adds or removes ranges of this owner. */
+unsigned int hmr_ranges_list(const void *owner, struct hmr_range **list,
+			     unsigned int max);
+
+/* In the child of a fork: nothing is registered, whoever held the lock. */
+void hmr_ranges_forked(void);
+
 #endif /* HMR_RANGES_H */

@@ -15,6 +15,12 @@ static struct ibv_mr *reg_mr_iova(struct ibv_pd *pd, void *addr, size_t length,
 	return ibv_reg_mr_iova(pd, addr, length, iova, access);
 }
 
+static int query_device_ex(struct ibv_context *context,
+			   struct ibv_device_attr_ex *attr)
+{
+	return ibv_query_device_ex(context, NULL, attr);
+}
+
 static const char *device_name(struct ibv_context *context)
 {
 	return ibv_get_device_name(context->device);
@@ -23,8 +29,12 @@ static const char *device_name(struct ibv_context *context)
 static const struct hmr_verbs_ops libibverbs = {
 	.reg_mr = reg_mr,
 	.reg_mr_iova = reg_mr_iova,
+	.reg_dmabuf_mr = ibv_reg_dmabuf_mr,
+	.rereg_mr = ibv_rereg_mr,
 	.dereg_mr = ibv_dereg_mr,
+	.advise_mr = ibv_advise_mr,
 	.query_device = ibv_query_device,
+	.query_device_ex = query_device_ex,
 	.device_name = device_name,
 	.is_fork_initialized = ibv_is_fork_initialized,
 };

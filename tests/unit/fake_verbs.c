@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 #include "fake_verbs.h"
 
+#include <pthread.h>
 #include <stdlib.h>
 
 #include "verbs_ops.h"
@@ -17,10 +18,19 @@ struct ibv_pd fake_pds[2] = {
 	{ .context = &contexts[1], .handle = 1 },
 };
 
+struct ibv_device_attr fake_attrs[2];
+
 /* MRs come from a table, so that none of them is an allocation that a test
  * makes fail. */
-static struct ibv_mr mrs[16];
-static char used[16];
+#define MAX_MRS 4096
+static struct ibv_mr mrs[MAX_MRS];
+static char used[MAX_MRS];
+
+/* Only fake_freely() sees several threads; scripts are for one. */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static int free_running;
+static unsigned int fail_countdown;
+static int fail_err;
 
 static const struct fake_step *next_step;
 
@@ -29,14 +39,36 @@ void fake_script(const struct fake_step *steps)
 	static struct fake_step script[64];
 	int i;
 
+	free_running = 0;
 	for (i = 0; steps[i].call != FAKE_END; i++)
 		script[i] = steps[i];
 	script[i] = (struct fake_step){ FAKE_END };
 	next_step = script;
 }
 
+void fake_freely(unsigned int fail_nth, int err)
+{
+	free_running = 1;
+	fail_countdown = fail_nth;
+	fail_err = err;
+}
+
+/* What a call without a script does. */
+static const struct fake_step *free_step(enum fake_call call)
+{
+	static const struct fake_step fine;
+	static struct fake_step failing;
+
+	if (call != FAKE_REG_MR || !fail_countdown || --fail_countdown)
+		return &fine;
+	failing.err = fail_err;
+	return &failing;
+}
+
 static const struct fake_step *take(enum fake_call call)
 {
+	if (free_running)
+		return free_step(call);
 	if (!next_step || next_step->call != call)
 		fail_msg("%s was called, %s was expected", call_names[call],
 			 next_step ? call_names[next_step->call] : "nothing");
@@ -45,7 +77,7 @@ static const struct fake_step *take(enum fake_call call)
 
 void fake_done(void)
 {
-	if (next_step && next_step->call != FAKE_END)
+	if (!free_running && next_step && next_step->call != FAKE_END)
 		fail_msg("%s was expected and not called",
 			 call_names[next_step->call]);
 }
@@ -54,7 +86,7 @@ int fake_live_mrs(void)
 {
 	int i, n = 0;
 
-	for (i = 0; i < 16; i++)
+	for (i = 0; i < MAX_MRS; i++)
 		n += used[i];
 	return n;
 }
@@ -76,7 +108,7 @@ static struct ibv_mr *new_mr(const struct fake_step *step, struct ibv_pd *pd,
 		return NULL;
 	}
 	for (i = 0; used[i]; i++)
-		assert_true(i < 15);
+		assert_true(i < MAX_MRS - 1);
 	used[i] = 1;
 	mrs[i] = (struct ibv_mr){
 		.context = pd->context,
@@ -92,7 +124,12 @@ static struct ibv_mr *new_mr(const struct fake_step *step, struct ibv_pd *pd,
 static struct ibv_mr *fake_reg_mr(struct ibv_pd *pd, void *addr, size_t length,
 				  int access)
 {
-	return new_mr(take(FAKE_REG_MR), pd, addr, length, access);
+	struct ibv_mr *mr;
+
+	pthread_mutex_lock(&lock);
+	mr = new_mr(take(FAKE_REG_MR), pd, addr, length, access);
+	pthread_mutex_unlock(&lock);
+	return mr;
 }
 
 static struct ibv_mr *fake_reg_mr_iova(struct ibv_pd *pd, void *addr,
@@ -104,24 +141,81 @@ static struct ibv_mr *fake_reg_mr_iova(struct ibv_pd *pd, void *addr,
 	return new_mr(step, pd, addr, length, access);
 }
 
+static struct ibv_mr *fake_reg_dmabuf_mr(struct ibv_pd *pd, uint64_t offset,
+					 size_t length, uint64_t iova, int fd,
+					 int access)
+{
+	const struct fake_step *step = take(FAKE_REG_DMABUF_MR);
+
+	assert_int_equal(iova, step->iova);
+	assert_int_equal(offset, step->offset);
+	assert_int_equal(fd, step->fd);
+	return new_mr(step, pd, NULL, length, access);
+}
+
+static int check_mr(const struct ibv_mr *mr)
+{
+	assert_true(mr >= mrs && mr < mrs + MAX_MRS && used[mr - mrs]);
+	return (int)(mr - mrs);
+}
+
+static int fake_rereg_mr(struct ibv_mr *mr, int flags, struct ibv_pd *pd,
+			 void *addr, size_t length, int access)
+{
+	const struct fake_step *step = take(FAKE_REREG_MR);
+
+	check_mr(mr);
+	assert_int_equal(flags, IBV_REREG_MR_CHANGE_ACCESS);
+	assert_null(pd);
+	assert_null(addr);
+	if (step->access)
+		assert_int_equal(access, step->access);
+	if (step->code)
+		errno = step->err;
+	return step->code;
+}
+
 static int fake_dereg_mr(struct ibv_mr *mr)
 {
-	const struct fake_step *step = take(FAKE_DEREG_MR);
+	const struct fake_step *step;
 
-	assert_true(mr >= mrs && mr < mrs + 16 && used[mr - mrs]);
+	pthread_mutex_lock(&lock);
+	step = take(FAKE_DEREG_MR);
 	if (!step->err)
-		used[mr - mrs] = 0;
+		used[check_mr(mr)] = 0;
+	pthread_mutex_unlock(&lock);
+	return step->err;
+}
+
+static int fake_advise_mr(struct ibv_pd *pd, enum ibv_advise_mr_advice advice,
+			  uint32_t flags, struct ibv_sge *sge, uint32_t n)
+{
+	const struct fake_step *step = take(FAKE_ADVISE_MR);
+
+	assert_int_equal(n, 1);
+	if (step->length)
+		assert_int_equal(sge->length, step->length);
+	if (step->offset)
+		assert_int_equal(sge->addr, step->offset);
 	return step->err;
 }
 
 static int fake_query_device(struct ibv_context *context,
 			     struct ibv_device_attr *attr)
 {
-	const struct fake_step *step = take(FAKE_QUERY_DEVICE);
+	*attr = fake_attrs[context - contexts];
+	if (!next_step || next_step->call != FAKE_QUERY_DEVICE)
+		return 0;
+	attr->vendor_id = next_step->vendor_id;
+	return next_step++->err;
+}
 
+static int fake_query_device_ex(struct ibv_context *context,
+				struct ibv_device_attr_ex *attr)
+{
 	memset(attr, 0, sizeof(*attr));
-	attr->vendor_id = step->vendor_id;
-	return step->err;
+	attr->orig_attr = fake_attrs[context - contexts];
+	return 0;
 }
 
 static const char *fake_device_name(struct ibv_context *context)
@@ -137,8 +231,12 @@ static enum ibv_fork_status fake_is_fork_initialized(void)
 static const struct hmr_verbs_ops fake_ops = {
 	.reg_mr = fake_reg_mr,
 	.reg_mr_iova = fake_reg_mr_iova,
+	.reg_dmabuf_mr = fake_reg_dmabuf_mr,
+	.rereg_mr = fake_rereg_mr,
 	.dereg_mr = fake_dereg_mr,
+	.advise_mr = fake_advise_mr,
 	.query_device = fake_query_device,
+	.query_device_ex = fake_query_device_ex,
 	.device_name = fake_device_name,
 	.is_fork_initialized = fake_is_fork_initialized,
 };
@@ -147,6 +245,8 @@ int fake_setup(void **state)
 {
 	hmr_verbs = &fake_ops;
 	memset(used, 0, sizeof(used));
+	memset(fake_attrs, 0, sizeof(fake_attrs));
+	free_running = 0;
 	next_step = NULL;
 	return 0;
 }

@@ -21,7 +21,10 @@ enum fake_call {
 	FAKE_END,
 	FAKE_REG_MR,
 	FAKE_REG_MR_IOVA,
+	FAKE_REG_DMABUF_MR,
+	FAKE_REREG_MR,
 	FAKE_DEREG_MR,
+	FAKE_ADVISE_MR,
 	FAKE_QUERY_DEVICE,
 };
 
@@ -31,10 +34,15 @@ struct fake_step {
 	int err;
 	/* for FAKE_REG_MR*: fail without setting errno */
 	int no_errno;
+	/* for FAKE_REREG_MR: what to return beside errno */
+	int code;
 	/* for FAKE_QUERY_DEVICE */
 	uint32_t vendor_id;
-	/* for FAKE_REG_MR_IOVA: what is expected */
+	/* for FAKE_REG_MR_IOVA and _DMABUF: what is expected */
 	uint64_t iova;
+	/* for FAKE_REG_DMABUF_MR and FAKE_ADVISE_MR: what is expected */
+	uint64_t offset;
+	int fd;
 	/* for FAKE_REG_MR*: what is expected, if not 0 */
 	int access;
 	size_t length;
@@ -43,6 +51,13 @@ struct fake_step {
 
 /* Two PDs, of the devices "fake0" and "fake1". */
 extern struct ibv_pd fake_pds[2];
+
+/* What query_device() answers where the script doesn't have it. */
+extern struct ibv_device_attr fake_attrs[2];
+
+/* Without a script: any call, from any thread, and the nth registration (from
+ * 1) fails with an errno value; 0 for none. */
+void fake_freely(unsigned int fail_nth, int err);
 
 /* Begin a script; it ends with FAKE_END. */
 void fake_script(const struct fake_step *steps);

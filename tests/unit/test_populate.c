@@ -219,6 +219,123 @@ static void holes_are_errors(void **state)
 	munmap(p, LENGTH);
 }
 
+/* ---- several threads ---- */
+
+#define BIG (64ul << 20)
+
+static char *map_big(void)
+{
+	char *p = mmap(NULL, BIG, PROT_READ | PROT_WRITE,
+		       MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	assert_ptr_not_equal(p, MAP_FAILED);
+	return p;
+}
+
+static void threads_leave_nothing_out(void **state)
+{
+	const unsigned int threads[] = { 0, 1, 2, 5, 100 };
+	HMR_RESULT(hmr_populate_report, report);
+	unsigned int i;
+
+	for (i = 0; i < 5; i++) {
+		HMR_OPTS(hmr_populate_opts, opts, .threads = threads[i]);
+		char *p = map_big();
+
+		assert_int_equal(hmr_populate(p + 5000, BIG - 5000 - 4097,
+					      &opts, &report),
+				 0);
+		assert_int_equal(smaps_kb(p, "Rss"), (BIG - 2 * 4096) / 1024);
+		if (threads[i] && threads[i] < 10) {
+			assert_int_equal(report.threads, threads[i]);
+			assert_int_equal(report.threads_why, HMR_THREADS_ASKED);
+		}
+		if (threads[i] == 100)
+			assert_int_equal(report.threads_why, HMR_THREADS_WORK);
+		munmap(p, BIG);
+	}
+}
+
+struct progress {
+	atomic_flag busy;
+	uint64_t calls;
+	uint64_t last;
+	uint64_t total;
+	uint64_t stop_at;
+};
+
+static int record(uint64_t done, uint64_t total, void *arg)
+{
+	struct progress *p = arg;
+
+	if (atomic_flag_test_and_set(&p->busy) || done <= p->last)
+		abort();
+	p->calls++;
+	p->last = done;
+	p->total = total;
+	atomic_flag_clear(&p->busy);
+	return p->stop_at && done >= p->stop_at;
+}
+
+static void progress_comes_to_the_total(void **state)
+{
+	struct progress progress = { .busy = ATOMIC_FLAG_INIT };
+	HMR_OPTS(hmr_populate_opts, opts, .threads = 3, .progress = record,
+		 .arg = &progress);
+	char *p = map_big();
+
+	assert_int_equal(hmr_populate(p, BIG, &opts, NULL), 0);
+	assert_true(progress.calls > 3);
+	assert_int_equal(progress.last, BIG);
+	assert_int_equal(progress.total, BIG);
+	munmap(p, BIG);
+}
+
+static void progress_can_cancel(void **state)
+{
+	struct progress progress = { .busy = ATOMIC_FLAG_INIT, .stop_at = 1 };
+	HMR_OPTS(hmr_populate_opts, opts, .threads = 1, .progress = record,
+		 .arg = &progress);
+	char *p = map_big();
+
+	assert_int_equal(hmr_populate(p, BIG, &opts, NULL), -ECANCELED);
+	assert_int_equal(hmr_last_error()->cause, HMR_CAUSE_CANCELED);
+	assert_int_equal(progress.calls, 1);
+	assert_int_equal(smaps_kb(p, "Rss"), progress.last / 1024);
+	/* And it can be taken up again. */
+	assert_int_equal(hmr_populate(p, BIG, NULL, NULL), 0);
+	assert_int_equal(smaps_kb(p, "Rss"), BIG / 1024);
+	munmap(p, BIG);
+}
+
+static void an_error_of_any_thread_is_the_calls(void **state)
+{
+	HMR_OPTS(hmr_populate_opts, opts, .threads = 4);
+	char *p = map_big();
+
+	mprotect(p + BIG - 4096, 4096, PROT_NONE);
+	assert_int_equal(hmr_populate(p, BIG, &opts, NULL), -EACCES);
+	munmap(p + BIG - 4096, 4096);
+	assert_int_equal(hmr_populate(p, BIG, &opts, NULL), -ENOMEM);
+	munmap(p, BIG);
+}
+
+static void samples_tell_touched_from_untouched(void **state)
+{
+	char *p = map_big();
+
+	assert_false(hmr_populate_looks_done(p, BIG));
+	p[0] = p[BIG - 1] = 1;
+	assert_false(hmr_populate_looks_done(p, BIG));
+	assert_true(hmr_populate_looks_done(p, 4096));
+	assert_true(hmr_populate_looks_done(p + 4095, 1));
+	assert_int_equal(hmr_populate(p, BIG, NULL, NULL), 0);
+	assert_true(hmr_populate_looks_done(p, BIG));
+	assert_true(hmr_populate_looks_done(p + 1, BIG - 2));
+	munmap(p, BIG);
+	assert_false(hmr_populate_looks_done(p, BIG));
+}
+
 static void bad_arguments(void **state)
 {
 	HMR_OPTS(hmr_populate_opts, unknown, .flags = 1ull << 63);
@@ -253,6 +370,11 @@ int main(void)
 		BOTH(end_of_file_is_an_error_and_no_signal),
 		BOTH(permission_is_needed),
 		BOTH(holes_are_errors),
+		BOTH(threads_leave_nothing_out),
+		BOTH(progress_comes_to_the_total),
+		BOTH(progress_can_cancel),
+		BOTH(an_error_of_any_thread_is_the_calls),
+		cmocka_unit_test(samples_tell_touched_from_untouched),
 		BOTH(bad_arguments),
 	};
 

@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 /* Domains and regions, through scripted verbs. */
+#include <pthread.h>
 #include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "fake_verbs.h"
 
@@ -43,12 +47,18 @@ static struct hmr_domain *open_domain(unsigned int n)
 	return dom;
 }
 
+/* Scripts are followed in order only on one thread. */
+static struct hmr_register_opts one_thread = {
+	.size = sizeof(one_thread),
+	.threads = 1,
+};
+
 static struct hmr_region *do_register(struct hmr_domain *dom)
 {
 	struct hmr_region *region = NULL;
 
-	assert_int_equal(hmr_register(dom, memory, LENGTH, LW, NULL, &region),
-			 0);
+	assert_int_equal(
+		hmr_register(dom, memory, LENGTH, LW, &one_thread, &region), 0);
 	assert_non_null(region);
 	return region;
 }
@@ -137,8 +147,9 @@ static void second_pd_refuses(void **state)
 	const struct hmr_error *e = hmr_last_error();
 
 	FAKE_SCRIPT({ FAKE_REG_MR }, { FAKE_REG_MR, .err = EPERM },
-		    { FAKE_DEREG_MR }, { FAKE_QUERY_DEVICE });
-	assert_int_equal(hmr_register(dom, memory, LENGTH, LW, NULL, &region),
+		    { FAKE_DEREG_MR });
+	assert_int_equal(hmr_register(dom, memory, LENGTH, LW, &one_thread,
+				      &region),
 			 -EPERM);
 	fake_done();
 	assert_ptr_equal(region, before);
@@ -161,8 +172,9 @@ static void first_cause_counts_when_rollback_fails(void **state)
 	struct hmr_region *region;
 
 	FAKE_SCRIPT({ FAKE_REG_MR }, { FAKE_REG_MR, .err = EPERM },
-		    { FAKE_DEREG_MR, .err = EIO }, { FAKE_QUERY_DEVICE });
-	assert_int_equal(hmr_register(dom, memory, LENGTH, LW, NULL, &region),
+		    { FAKE_DEREG_MR, .err = EIO });
+	assert_int_equal(hmr_register(dom, memory, LENGTH, LW, &one_thread,
+				      &region),
 			 -EPERM);
 	assert_int_equal(hmr_last_error()->err, -EPERM);
 	assert_int_equal(hmr_domain_close(dom), 0);
@@ -174,7 +186,7 @@ static void provider_without_errno(void **state)
 	struct hmr_region *region;
 
 	errno = 0;
-	FAKE_SCRIPT({ FAKE_REG_MR, .no_errno = 1 }, { FAKE_QUERY_DEVICE });
+	FAKE_SCRIPT({ FAKE_REG_MR, .no_errno = 1 });
 	assert_int_equal(hmr_register(dom, memory, LENGTH, LW, NULL, &region),
 			 -EIO);
 	fake_done();
@@ -186,6 +198,7 @@ static void deregister_can_be_retried(void **state)
 	struct hmr_domain *dom = open_domain(2);
 	struct hmr_region *region;
 	struct hmr_key key;
+	struct ibv_sge sge;
 
 	FAKE_SCRIPT({ FAKE_REG_MR }, { FAKE_REG_MR }, { FAKE_DEREG_MR },
 		    { FAKE_DEREG_MR, .err = EBUSY }, { FAKE_DEREG_MR });
@@ -195,9 +208,11 @@ static void deregister_can_be_retried(void **state)
 	assert_string_equal(hmr_last_error()->device, "fake1");
 	assert_non_null(strstr(hmr_last_error()->text, "memory windows"));
 	assert_int_equal(fake_live_mrs(), 1);
-	/* PD 0 has let go, PD 1 still holds. */
-	assert_int_equal(hmr_keys(region, 0, &key, 1), -EINVAL);
-	assert_int_equal(hmr_keys(region, 1, &key, 1), 1);
+	/* PD 0 has let go: it is no region any more, on no PD. */
+	assert_int_equal(hmr_keys(region, 0, &key, 1), -ESTALE);
+	assert_int_equal(hmr_keys(region, 1, &key, 1), -ESTALE);
+	assert_int_equal(hmr_sges(region, 1, memory, 1, &sge, 1), -ESTALE);
+	assert_int_equal(hmr_reregister(region, 0), -EIO);
 	assert_int_equal(hmr_domain_close(dom), -EBUSY);
 	assert_int_equal(hmr_deregister(region), 0);
 	fake_done();
@@ -266,21 +281,26 @@ static void read_only_needs_no_write_flag(void **state)
 
 static void iova_is_the_address_of_keys_and_sges(void **state)
 {
+	const uint64_t iova = 0x10000 + (uintptr_t)memory % 4096;
 	HMR_OPTS(hmr_register_opts, opts, .flags = HMR_REGISTER_IOVA,
-		 .iova = 0x10000);
+		 .iova = iova);
+	HMR_OPTS(hmr_register_opts, off, .flags = HMR_REGISTER_IOVA,
+		 .iova = iova + 1);
 	struct hmr_domain *dom = open_domain(1);
 	struct hmr_region *region;
 	struct hmr_key key;
 	struct ibv_sge sge;
 
-	FAKE_SCRIPT({ FAKE_REG_MR_IOVA, .iova = 0x10000 }, { FAKE_DEREG_MR });
+	FAKE_SCRIPT({ FAKE_REG_MR_IOVA, .iova = iova }, { FAKE_DEREG_MR });
+	assert_int_equal(hmr_register(dom, memory, LENGTH, LW, &off, &region),
+			 -EINVAL);
 	assert_int_equal(hmr_register(dom, memory, LENGTH, LW, &opts, &region),
 			 0);
 	assert_int_equal(hmr_keys(region, 0, &key, 1), 1);
-	assert_int_equal(key.addr, 0x10000);
+	assert_int_equal(key.addr, iova);
 	assert_int_equal(key.length, LENGTH);
 	assert_int_equal(hmr_sges(region, 0, memory + 5, 10, &sge, 1), 1);
-	assert_int_equal(sge.addr, 0x10005);
+	assert_int_equal(sge.addr, iova + 5);
 	assert_int_equal(hmr_deregister(region), 0);
 	hmr_domain_close(dom);
 }
@@ -340,12 +360,13 @@ static void sges_cover_exactly_what_was_asked(void **state)
 static void sges_beyond_4_gib_are_split(void **state)
 {
 	const size_t big = 2 * (size_t)UINT32_MAX + 5;
+	HMR_OPTS(hmr_register_opts, opts, .flags = HMR_REGISTER_UNTOUCHED);
 	struct hmr_domain *dom = open_domain(1);
 	struct hmr_region *region;
 	struct ibv_sge sge[3];
 
 	FAKE_SCRIPT({ FAKE_REG_MR, .length = big }, { FAKE_DEREG_MR });
-	assert_int_equal(hmr_register(dom, memory, big, LW, NULL, &region), 0);
+	assert_int_equal(hmr_register(dom, memory, big, LW, &opts, &region), 0);
 	memset(sge, 0, sizeof(sge));
 	assert_int_equal(hmr_sges(region, 0, memory, big, sge, 2), 3);
 	assert_int_equal(sge[0].length, 0);
@@ -433,6 +454,468 @@ static void allocations_fail_in_turn(void **state)
 	assert_int_equal(i, 3);
 }
 
+/* ---- several MRs ---- */
+
+#define PAGE 4096ul
+#define MIB (1ul << 20)
+
+/* Address space that nobody touches, aligned to 2 MiB. */
+static char *reserve(size_t length)
+{
+	char *p = mmap(NULL, length + 2 * MIB, PROT_READ | PROT_WRITE,
+		       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+	assert_ptr_not_equal(p, MAP_FAILED);
+	return (char *)(((uintptr_t)p + 2 * MIB - 1) & ~(2 * MIB - 1));
+}
+
+static void chunks_are_cut_on_pages(void **state)
+{
+	HMR_OPTS(hmr_register_opts, opts, .flags = HMR_REGISTER_UNTOUCHED,
+		 .chunk = 4 * MIB, .threads = 1);
+	struct hmr_domain *dom = open_domain(1);
+	char *p = reserve(16 * MIB) + 12345;
+	struct hmr_region *region;
+	struct hmr_key keys[3];
+	struct ibv_sge sge[3];
+	HMR_RESULT(hmr_report, report);
+
+	FAKE_SCRIPT({ FAKE_REG_MR, .length = 4 * MIB - 12345 },
+		    { FAKE_REG_MR, .length = 4 * MIB },
+		    { FAKE_REG_MR, .length = 12345 + 1 }, { FAKE_DEREG_MR },
+		    { FAKE_DEREG_MR }, { FAKE_DEREG_MR });
+	assert_int_equal(hmr_register(dom, p, 8 * MIB + 1, LW, &opts, &region),
+			 0);
+	hmr_region_report(region, &report);
+	assert_int_equal(report.mrs, 3);
+	assert_int_equal(report.chunk, 4 * MIB);
+	assert_int_equal(report.split_why, HMR_SPLIT_CHUNK);
+	assert_int_equal(report.backing.absent, 8 * MIB + PAGE);
+
+	assert_int_equal(hmr_keys(region, 0, keys, 2), 3);
+	assert_int_equal(hmr_keys(region, 0, keys, 3), 3);
+	assert_int_equal(keys[1].addr % (4 * MIB), keys[2].addr % (4 * MIB));
+	assert_int_equal(keys[1].addr % (2 * MIB), 0);
+
+	/* A transfer over the first border takes two elements. */
+	assert_int_equal(
+		hmr_sges(region, 0, p + 4 * MIB - 12345 - 1, 2, sge, 1), 2);
+	assert_int_equal(
+		hmr_sges(region, 0, p + 4 * MIB - 12345 - 1, 2, sge, 2), 2);
+	assert_int_equal(sge[0].length, 1);
+	assert_int_equal(sge[1].length, 1);
+	assert_int_equal(sge[1].addr, keys[1].addr);
+	assert_int_equal(hmr_sges(region, 0, p, 8 * MIB + 1, sge, 3), 3);
+	assert_int_equal(sge[0].length + sge[1].length + sge[2].length,
+			 8 * MIB + 1);
+	assert_int_equal(hmr_deregister(region), 0);
+	fake_done();
+	hmr_domain_close(dom);
+}
+
+static void devices_limits_force_a_split(void **state)
+{
+	HMR_OPTS(hmr_register_opts, opts, .flags = HMR_REGISTER_UNTOUCHED,
+		 .threads = 1);
+	HMR_OPTS(hmr_register_opts, one_key, .flags = HMR_REGISTER_UNTOUCHED,
+		 .max_keys = 1);
+	HMR_OPTS(hmr_domain_opts, lifted, .max_mr_pages = UINT64_MAX);
+	HMR_OPTS(hmr_domain_opts, small, .max_mr_size = 3 * MIB);
+	HMR_RESULT(hmr_report, report);
+	const size_t gib = 1ul << 30;
+	char *p = reserve(gib + 2 * MIB);
+	struct hmr_domain *dom;
+	struct hmr_region *region;
+
+	fake_attrs[0].vendor_id = FAKE_RXE_VENDOR;
+	dom = open_domain(1);
+	FAKE_SCRIPT({ FAKE_REG_MR, .length = gib }, { FAKE_DEREG_MR },
+		    { FAKE_REG_MR, .length = gib - 1 },
+		    { FAKE_REG_MR, .length = 1 }, { FAKE_DEREG_MR },
+		    { FAKE_DEREG_MR });
+	assert_int_equal(hmr_register(dom, p, gib, LW, &opts, &region), 0);
+	assert_int_equal(hmr_deregister(region), 0);
+	/* 1 GiB, but it touches a page more than that. */
+	assert_int_equal(hmr_register(dom, p + 1, gib, LW, &opts, &region), 0);
+	hmr_region_report(region, &report);
+	assert_int_equal(report.split_why, HMR_SPLIT_PAGES);
+	assert_int_equal(hmr_deregister(region), 0);
+	fake_done();
+	assert_int_equal(hmr_register(dom, p + 1, gib, LW, &one_key, &region),
+			 -E2BIG);
+	assert_int_equal(hmr_last_error()->cause, HMR_CAUSE_DEVICE_PAGES);
+	hmr_domain_close(dom);
+
+	assert_int_equal(hmr_domain_open(pds, 1, &lifted, &dom), 0);
+	FAKE_SCRIPT({ FAKE_REG_MR, .length = gib }, { FAKE_DEREG_MR });
+	assert_int_equal(hmr_register(dom, p + 1, gib, LW, &one_key, &region),
+			 0);
+	assert_int_equal(hmr_deregister(region), 0);
+	hmr_domain_close(dom);
+
+	/* The smaller of two devices counts, and what was asked of the domain;
+	 * 3 MiB come down to 2, on which THP can be cut. */
+	fake_attrs[0] = (struct ibv_device_attr){ .max_mr_size = 8 * MIB };
+	fake_attrs[1] = (struct ibv_device_attr){ .max_mr_size = 4 * MIB };
+	FAKE_SCRIPT({ FAKE_REG_MR, .length = 4 * MIB },
+		    { FAKE_REG_MR, .length = 1 * MIB },
+		    { FAKE_REG_MR, .length = 4 * MIB },
+		    { FAKE_REG_MR, .length = 1 * MIB }, { FAKE_DEREG_MR },
+		    { FAKE_DEREG_MR }, { FAKE_DEREG_MR }, { FAKE_DEREG_MR });
+	dom = open_domain(2);
+	assert_int_equal(hmr_register(dom, p, 5 * MIB, LW, &opts, &region), 0);
+	hmr_region_report(region, &report);
+	assert_int_equal(report.split_why, HMR_SPLIT_SIZE);
+	assert_int_equal(report.mrs, 4);
+	assert_int_equal(hmr_deregister(region), 0);
+	fake_done();
+	hmr_domain_close(dom);
+	assert_int_equal(hmr_domain_open(pds, 1, &small, &dom), 0);
+	FAKE_SCRIPT({ FAKE_REG_MR, .length = 2 * MIB },
+		    { FAKE_REG_MR, .length = 2 * MIB }, { FAKE_DEREG_MR },
+		    { FAKE_DEREG_MR });
+	assert_int_equal(hmr_register(dom, p, 4 * MIB, LW, &opts, &region), 0);
+	assert_int_equal(hmr_deregister(region), 0);
+	fake_done();
+	hmr_domain_close(dom);
+}
+
+/* 64 MRs on two PDs by four threads; each of the registrations fails once. */
+static void any_of_many_may_fail(void **state)
+{
+	HMR_OPTS(hmr_register_opts, opts, .flags = HMR_REGISTER_UNTOUCHED,
+		 .chunk = 2 * MIB, .threads = 4);
+	struct hmr_domain *dom = open_domain(2);
+	char *p = reserve(64 * MIB);
+	struct hmr_region *region;
+	unsigned int i, failures = 0;
+	int ret;
+
+	for (i = 1;; i++) {
+		fake_freely(i, ENOMEM);
+		ret = hmr_register(dom, p, 64 * MIB, LW, &opts, &region);
+		if (!ret)
+			break;
+		failures++;
+		assert_int_equal(ret, -ENOMEM);
+		assert_int_equal(fake_live_mrs(), 0);
+	}
+	assert_int_equal(failures, 64);
+	assert_int_equal(fake_live_mrs(), 64);
+	assert_int_equal(hmr_deregister(region), 0);
+	assert_int_equal(fake_live_mrs(), 0);
+	hmr_domain_close(dom);
+}
+
+static void drain_deregisters_everything(void **state)
+{
+	HMR_OPTS(hmr_register_opts, opts, .flags = HMR_REGISTER_UNTOUCHED,
+		 .chunk = 2 * MIB);
+	struct hmr_domain *dom = open_domain(1), *other = open_domain(1);
+	char *p = reserve(16 * MIB);
+	struct hmr_region *region, *kept;
+	int i;
+
+	fake_freely(0, 0);
+	assert_int_equal(hmr_domain_drain(dom), 0);
+	kept = do_register(other);
+	for (i = 0; i < 5; i++)
+		assert_int_equal(
+			hmr_register(dom, p, 16 * MIB, LW, &opts, &region), 0);
+	assert_int_equal(fake_live_mrs(), 41);
+	assert_int_equal(hmr_domain_drain(dom), 0);
+	assert_int_equal(fake_live_mrs(), 1);
+	assert_int_equal(hmr_domain_close(dom), 0);
+	assert_int_equal(hmr_deregister(kept), 0);
+	assert_int_equal(hmr_domain_close(other), 0);
+}
+
+static void drain_goes_on_after_a_failure(void **state)
+{
+	struct hmr_domain *dom = open_domain(1);
+
+	FAKE_SCRIPT({ FAKE_REG_MR }, { FAKE_REG_MR },
+		    { FAKE_DEREG_MR, .err = EBUSY }, { FAKE_DEREG_MR },
+		    { FAKE_DEREG_MR });
+	do_register(dom);
+	do_register(dom);
+	assert_int_equal(hmr_domain_drain(dom), -EBUSY);
+	assert_int_equal(fake_live_mrs(), 1);
+	assert_int_equal(hmr_domain_close(dom), -EBUSY);
+	assert_int_equal(hmr_domain_drain(dom), 0);
+	assert_int_equal(hmr_domain_close(dom), 0);
+	fake_done();
+}
+
+/* ---- access ---- */
+
+static void reregister_changes_access(void **state)
+{
+	struct hmr_domain *dom = open_domain(2);
+	struct hmr_region *region;
+
+	FAKE_SCRIPT({ FAKE_REG_MR }, { FAKE_REG_MR },
+		    { FAKE_REREG_MR, .access = LW | IBV_ACCESS_REMOTE_READ },
+		    { FAKE_REREG_MR, .access = LW | IBV_ACCESS_REMOTE_READ },
+		    { FAKE_DEREG_MR }, { FAKE_DEREG_MR });
+	region = do_register(dom);
+	assert_int_equal(hmr_reregister(region, IBV_ACCESS_REMOTE_WRITE),
+			 -EINVAL);
+	assert_int_equal(hmr_reregister(region, LW | IBV_ACCESS_REMOTE_READ),
+			 0);
+	assert_int_equal(hmr_deregister(region), 0);
+	fake_done();
+	hmr_domain_close(dom);
+}
+
+static void reregister_that_is_refused_changes_nothing(void **state)
+{
+	struct hmr_domain *dom = open_domain(2);
+	struct hmr_region *region;
+	struct hmr_key key;
+
+	FAKE_SCRIPT({ FAKE_REG_MR }, { FAKE_REG_MR },
+		    { FAKE_REREG_MR, .access = LW | IBV_ACCESS_REMOTE_READ },
+		    { FAKE_REREG_MR, .code = IBV_REREG_MR_ERR_CMD,
+		      .err = EOPNOTSUPP },
+		    { FAKE_REREG_MR, .access = LW }, { FAKE_DEREG_MR },
+		    { FAKE_DEREG_MR });
+	region = do_register(dom);
+	assert_int_equal(hmr_reregister(region, LW | IBV_ACCESS_REMOTE_READ),
+			 -EOPNOTSUPP);
+	assert_int_equal(hmr_last_error()->cause, HMR_CAUSE_NOT_SUPPORTED);
+	assert_int_equal(hmr_keys(region, 1, &key, 1), 1);
+	assert_int_equal(hmr_deregister(region), 0);
+	fake_done();
+	hmr_domain_close(dom);
+}
+
+static void reregister_half_way_loses_the_region(void **state)
+{
+	struct hmr_domain *dom = open_domain(2);
+	struct hmr_region *region;
+	struct hmr_key key;
+
+	FAKE_SCRIPT({ FAKE_REG_MR }, { FAKE_REG_MR }, { FAKE_REREG_MR },
+		    { FAKE_REREG_MR, .code = IBV_REREG_MR_ERR_CMD,
+		      .err = ENOMEM },
+		    { FAKE_DEREG_MR }, { FAKE_DEREG_MR });
+	region = do_register(dom);
+	assert_int_equal(hmr_reregister(region, LW | IBV_ACCESS_REMOTE_READ),
+			 -EIO);
+	assert_int_equal(hmr_keys(region, 0, &key, 1), -ESTALE);
+	assert_int_equal(hmr_reregister(region, LW), -EIO);
+	assert_int_equal(hmr_deregister(region), 0);
+	fake_done();
+	hmr_domain_close(dom);
+}
+
+/* ---- on demand, and dmabuf ---- */
+
+static void dmabuf(void **state)
+{
+	HMR_OPTS(hmr_register_opts, opts, .flags = HMR_REGISTER_DMABUF,
+		 .dmabuf_fd = 77, .dmabuf_offset = 8192, .chunk = 4 * MIB,
+		 .threads = 1);
+	struct hmr_domain *dom = open_domain(1);
+	struct hmr_region *region;
+	struct hmr_key keys[2];
+
+	FAKE_SCRIPT({ FAKE_REG_DMABUF_MR, .fd = 77, .offset = 8192,
+		      .length = 4 * MIB },
+		    { FAKE_REG_DMABUF_MR, .fd = 77, .offset = 8192 + 4 * MIB,
+		      .iova = 4 * MIB, .length = 2 * MIB },
+		    { FAKE_DEREG_MR }, { FAKE_DEREG_MR });
+	assert_int_equal(hmr_register(dom, NULL, 6 * MIB, LW, &opts, &region),
+			 0);
+	assert_int_equal(hmr_keys(region, 0, keys, 2), 2);
+	assert_int_equal(keys[1].addr, 4 * MIB);
+	assert_int_equal(hmr_deregister(region), 0);
+	fake_done();
+	assert_int_equal(hmr_register(dom, NULL, 6 * MIB,
+				      LW | IBV_ACCESS_ON_DEMAND, &opts,
+				      &region),
+			 -EINVAL);
+	hmr_domain_close(dom);
+}
+
+static void on_demand_with_prefetch(void **state)
+{
+	const size_t length = (1ul << 30) + 5;
+	HMR_OPTS(hmr_register_opts, opts, .flags = HMR_REGISTER_PREFETCH);
+	struct hmr_domain *dom = open_domain(1);
+	char *p = reserve(length);
+	struct hmr_region *region;
+
+	FAKE_SCRIPT({ FAKE_REG_MR, .access = LW | IBV_ACCESS_ON_DEMAND },
+		    { FAKE_ADVISE_MR, .offset = (uintptr_t)p,
+		      .length = 1ul << 30 },
+		    { FAKE_ADVISE_MR, .offset = (uintptr_t)p + (1ul << 30),
+		      .length = 5 },
+		    { FAKE_DEREG_MR },
+		    { FAKE_REG_MR, .access = LW | IBV_ACCESS_ON_DEMAND },
+		    { FAKE_ADVISE_MR, .err = EOPNOTSUPP }, { FAKE_DEREG_MR });
+	assert_int_equal(hmr_register(dom, p, length, LW, &opts, &region),
+			 -EINVAL);
+	assert_int_equal(hmr_register(dom, p, length, LW | IBV_ACCESS_ON_DEMAND,
+				      &opts, &region),
+			 0);
+	assert_int_equal(hmr_deregister(region), 0);
+	/* A prefetch that fails costs speed later, not the region. */
+	assert_int_equal(hmr_register(dom, p, length, LW | IBV_ACCESS_ON_DEMAND,
+				      &opts, &region),
+			 0);
+	assert_int_equal(hmr_deregister(region), 0);
+	fake_done();
+	hmr_domain_close(dom);
+}
+
+static void implicit(void **state)
+{
+	HMR_OPTS(hmr_register_opts, opts, .flags = HMR_REGISTER_IMPLICIT);
+	HMR_OPTS(hmr_register_opts, chunk, .flags = HMR_REGISTER_IMPLICIT,
+		 .chunk = 4096);
+	const int access = LW | IBV_ACCESS_ON_DEMAND;
+	struct hmr_domain *dom = open_domain(1);
+	struct hmr_region *region;
+
+	FAKE_SCRIPT({ FAKE_REG_MR, .length = SIZE_MAX }, { FAKE_DEREG_MR });
+	assert_int_equal(hmr_register(dom, NULL, SIZE_MAX, LW, &opts, &region),
+			 -EINVAL);
+	assert_int_equal(hmr_register(dom, NULL, 1, access, &opts, &region),
+			 -EINVAL);
+	assert_int_equal(hmr_register(dom, NULL, SIZE_MAX, access, NULL,
+				      &region),
+			 -EINVAL);
+	assert_int_equal(hmr_register(dom, NULL, SIZE_MAX, access, &chunk,
+				      &region),
+			 -EINVAL);
+	assert_int_equal(
+		hmr_register(dom, NULL, SIZE_MAX, access, &opts, &region), 0);
+	assert_int_equal(hmr_deregister(region), 0);
+	fake_done();
+	hmr_domain_close(dom);
+}
+
+/* ---- populate before pin ---- */
+
+static void missing_memory_is_populated(void **state)
+{
+	HMR_OPTS(hmr_register_opts, untouched, .flags = HMR_REGISTER_UNTOUCHED);
+	struct hmr_domain *dom = open_domain(1);
+	HMR_RESULT(hmr_report, report);
+	char *p = reserve(8 * MIB);
+	struct hmr_region *region;
+
+	fake_freely(0, 0);
+	assert_int_equal(hmr_register(dom, p, 8 * MIB, LW, &untouched, &region),
+			 0);
+	hmr_region_report(region, &report);
+	assert_int_equal(report.populate_ns, 0);
+	assert_int_equal(report.backing.absent, 8 * MIB);
+	assert_int_equal(hmr_deregister(region), 0);
+
+	assert_int_equal(hmr_register(dom, p, 8 * MIB, LW, NULL, &region), 0);
+	hmr_region_report(region, &report);
+	assert_true(report.populate_ns > 0);
+	assert_true(report.bytes_per_sec > 0);
+	assert_int_equal(report.backing.absent, 0);
+	assert_int_equal(hmr_deregister(region), 0);
+
+	/* It's there now: nothing to do. */
+	assert_int_equal(hmr_register(dom, p, 8 * MIB, LW, NULL, &region), 0);
+	hmr_region_report(region, &report);
+	assert_int_equal(report.populate_ns, 0);
+	assert_int_equal(hmr_deregister(region), 0);
+	hmr_domain_close(dom);
+}
+
+/* Memory that can't be populated is the device's to judge. */
+static void populate_is_no_verdict(void **state)
+{
+	struct hmr_domain *dom = open_domain(1);
+	char *p = reserve(8 * MIB);
+	struct hmr_region *region;
+
+	assert_int_equal(mprotect(p, 8 * MIB, PROT_READ), 0);
+	FAKE_SCRIPT({ FAKE_REG_MR }, { FAKE_DEREG_MR });
+	assert_int_equal(hmr_register(dom, p, 8 * MIB, LW, NULL, &region), 0);
+	assert_int_equal(hmr_deregister(region), 0);
+	fake_done();
+	hmr_domain_close(dom);
+}
+
+static void child_owns_nothing_of_its_parent(void **state)
+{
+	struct hmr_domain *dom = open_domain(1);
+	struct hmr_domain *own;
+	struct hmr_region *region;
+	struct hmr_key key;
+	struct ibv_sge sge;
+	int status;
+	pid_t pid;
+
+	fake_freely(0, 0);
+	region = do_register(dom);
+	pid = fork();
+	assert_true(pid >= 0);
+	if (!pid) {
+		if (hmr_deregister(region) != -EOWNERDEAD ||
+		    hmr_last_error()->cause != HMR_CAUSE_FORKED ||
+		    hmr_reregister(region, LW) != -EOWNERDEAD ||
+		    hmr_keys(region, 0, &key, 1) != -EOWNERDEAD ||
+		    hmr_sges(region, 0, memory, 1, &sge, 1) != -EOWNERDEAD ||
+		    hmr_domain_drain(dom) != -EOWNERDEAD ||
+		    hmr_domain_close(dom) != -EOWNERDEAD ||
+		    hmr_register(dom, memory, 1, LW, NULL, &region) !=
+			    -EOWNERDEAD)
+			_exit(1);
+		if (hmr_domain_open(pds, 1, NULL, &own) ||
+		    hmr_register(own, memory, 1, LW, NULL, &region) ||
+		    hmr_deregister(region) || hmr_domain_close(own))
+			_exit(2);
+		_exit(0);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_true(WIFEXITED(status));
+	assert_int_equal(WEXITSTATUS(status), 0);
+	assert_int_equal(hmr_deregister(region), 0);
+	assert_int_equal(hmr_domain_close(dom), 0);
+}
+
+/* For TSan: registrations on one domain, each thread its own regions. */
+static void *register_often(void *arg)
+{
+	HMR_OPTS(hmr_register_opts, opts, .flags = HMR_REGISTER_UNTOUCHED,
+		 .chunk = PAGE, .threads = 2);
+	struct hmr_domain *dom = arg;
+	struct hmr_region *region;
+	int i;
+
+	for (i = 0; i < 50; i++) {
+		if (hmr_register(dom, memory, 4 * PAGE, LW, &opts, &region))
+			abort();
+		if (hmr_deregister(region))
+			abort();
+	}
+	return NULL;
+}
+
+static void many_threads_on_one_domain(void **state)
+{
+	struct hmr_domain *dom = open_domain(2);
+	pthread_t threads[4];
+	int i;
+
+	fake_freely(0, 0);
+	for (i = 0; i < 4; i++)
+		pthread_create(&threads[i], NULL, register_often, dom);
+	for (i = 0; i < 4; i++)
+		pthread_join(threads[i], NULL);
+	assert_int_equal(fake_live_mrs(), 0);
+	assert_int_equal(hmr_domain_close(dom), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -461,6 +944,27 @@ int main(void)
 		cmocka_unit_test_setup(domain_with_regions_stays_open,
 				       fake_setup),
 		cmocka_unit_test_setup(buffer_with_regions_stays, fake_setup),
+		cmocka_unit_test_setup(chunks_are_cut_on_pages, fake_setup),
+		cmocka_unit_test_setup(devices_limits_force_a_split,
+				       fake_setup),
+		cmocka_unit_test_setup(any_of_many_may_fail, fake_setup),
+		cmocka_unit_test_setup(drain_deregisters_everything,
+				       fake_setup),
+		cmocka_unit_test_setup(drain_goes_on_after_a_failure,
+				       fake_setup),
+		cmocka_unit_test_setup(reregister_changes_access, fake_setup),
+		cmocka_unit_test_setup(
+			reregister_that_is_refused_changes_nothing, fake_setup),
+		cmocka_unit_test_setup(reregister_half_way_loses_the_region,
+				       fake_setup),
+		cmocka_unit_test_setup(dmabuf, fake_setup),
+		cmocka_unit_test_setup(on_demand_with_prefetch, fake_setup),
+		cmocka_unit_test_setup(implicit, fake_setup),
+		cmocka_unit_test_setup(missing_memory_is_populated, fake_setup),
+		cmocka_unit_test_setup(populate_is_no_verdict, fake_setup),
+		cmocka_unit_test_setup(child_owns_nothing_of_its_parent,
+				       fake_setup),
+		cmocka_unit_test_setup(many_threads_on_one_domain, fake_setup),
 		cmocka_unit_test_setup(allocations_fail_in_turn, fake_setup),
 	};
 
