@@ -61,6 +61,15 @@ cmake --build "$work/build" >"$work/log" || {
 check "$work/build/consumer"
 check "$work/build/consumer-static"
 
+# The numbered examples build by themselves too.
+if ! cmake -S "$here/../../examples/01-transfer" -B "$work/transfer" \
+	-DCMAKE_PREFIX_PATH="$work/usr" -DCMAKE_C_FLAGS="-Wall -Werror" \
+	>"$work/log" || ! cmake --build "$work/transfer" >"$work/log"; then
+	cat "$work/log" >&2
+	exit 1
+fi
+"$work/transfer/transfer_client" --help | grep -q ADDRESS
+
 # Installed: these and nothing of the tests.
 for f in bin/reg_rounds include/hugemr/hugemr.h; do
 	[ -e "$work/usr/$f" ] || { echo "$f is not installed" >&2; exit 1; }
