@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+/*
+ * Populating against what a program would do without hugemr, and two threads
+ * against one. Ways take turns, so that what disturbs the host disturbs all of
+ * them; memory comes warm from the round before.
+ */
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#include "bench.h"
+
+#ifndef MAP_HUGE_SHIFT
+#define MAP_HUGE_SHIFT 26
+#endif
+
+enum way {
+	WAY_ONE_THREAD,
+	WAY_TWO_THREADS,
+	WAY_TOUCH,
+	WAY_MAP_POPULATE,
+	WAY_MEMSET_ONE,
+	WAY_MEMSET_TWO,
+	N_WAYS,
+};
+
+static void touch(char *p, size_t size)
+{
+	size_t i;
+
+	for (i = 0; i < size; i += 4096)
+		((volatile char *)p)[i] = 0;
+}
+
+struct half {
+	char *p;
+	size_t size;
+};
+
+static void *set_half(void *arg)
+{
+	struct half *h = arg;
+
+	memset(h->p, 1, h->size);
+	return NULL;
+}
+
+static uint64_t time_memset(const struct bench_args *args, int threads)
+{
+	struct hmr_buffer *buf = bench_buffer(args, true);
+	char *p = hmr_buffer_addr(buf);
+	struct half mine = { p, args->size / (size_t)threads };
+	struct half other = { p + mine.size, args->size - mine.size };
+	pthread_t thread;
+	uint64_t t0 = bench_now();
+
+	if (threads > 1)
+		pthread_create(&thread, NULL, set_half, &other);
+	set_half(&mine);
+	if (threads > 1)
+		pthread_join(thread, NULL);
+	t0 = bench_now() - t0;
+	bench_check(hmr_buffer_free(buf), "free");
+	return t0;
+}
+
+/* Bytes that the calling thread populated, of all. */
+struct shares {
+	pid_t self;
+	uint64_t before;
+	uint64_t own;
+	uint64_t total;
+};
+
+static int count_share(uint64_t done, uint64_t total, void *arg)
+{
+	struct shares *s = arg;
+
+	if (gettid() == s->self)
+		s->own += done - s->before;
+	s->before = done;
+	s->total = total;
+	return 0;
+}
+
+/* The larger share of two threads in the last round. */
+static double larger_share;
+
+static uint64_t time_populate(const struct bench_args *args,
+			      unsigned int threads)
+{
+	struct shares s = { .self = gettid() };
+	HMR_OPTS(hmr_populate_opts, opts, .threads = threads,
+		 .progress = count_share, .arg = &s);
+	struct hmr_buffer *buf = bench_buffer(args, false);
+	uint64_t t0 = bench_now();
+
+	bench_check(hmr_populate(hmr_buffer_addr(buf), args->size, &opts, NULL),
+		    "populate");
+	t0 = bench_now() - t0;
+	bench_check(hmr_buffer_free(buf), "free");
+	if (threads == 2) {
+		larger_share = (double)s.own / (double)s.total;
+		if (larger_share < 0.5)
+			larger_share = 1 - larger_share;
+	}
+	return t0;
+}
+
+static uint64_t time_touch(const struct bench_args *args)
+{
+	struct hmr_buffer *buf = bench_buffer(args, false);
+	uint64_t t0 = bench_now();
+
+	touch(hmr_buffer_addr(buf), args->size);
+	t0 = bench_now() - t0;
+	bench_check(hmr_buffer_free(buf), "free");
+	return t0;
+}
+
+/* MAP_POPULATE comes before any advice, so THP can't be had by it except where
+ * the host has THP always on; 0 where it would compare other pages. */
+static uint64_t time_map_populate(const struct bench_args *args)
+{
+	int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE;
+	uint64_t t0;
+	void *p;
+
+	if (args->pages == HMR_PAGES_THP)
+		return 0;
+	if (args->pages == HMR_PAGES_2M)
+		flags |= MAP_HUGETLB | 21 << MAP_HUGE_SHIFT;
+	if (args->pages == HMR_PAGES_1G)
+		flags |= MAP_HUGETLB | 30 << MAP_HUGE_SHIFT;
+	/* Base pages are meant, also where the host has THP always on. */
+	prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0);
+	t0 = bench_now();
+	p = mmap(NULL, args->size, PROT_READ | PROT_WRITE, flags, -1, 0);
+	t0 = bench_now() - t0;
+	prctl(PR_SET_THP_DISABLE, 0, 0, 0, 0);
+	if (p == MAP_FAILED) {
+		perror("bench: mmap");
+		exit(1);
+	}
+	munmap(p, args->size);
+	return t0;
+}
+
+static uint64_t time_way(const struct bench_args *args, enum way way)
+{
+	switch (way) {
+	case WAY_ONE_THREAD:
+		return time_populate(args, 1);
+	case WAY_TWO_THREADS:
+		return time_populate(args, 2);
+	case WAY_TOUCH:
+		return time_touch(args);
+	case WAY_MAP_POPULATE:
+		return time_map_populate(args);
+	case WAY_MEMSET_ONE:
+		return time_memset(args, 1);
+	default:
+		return time_memset(args, 2);
+	}
+}
+
+int bench_populate(const struct bench_args *args)
+{
+	uint64_t *samples[N_WAYS], median[N_WAYS];
+	unsigned int round, way;
+
+	for (way = 0; way < N_WAYS; way++)
+		samples[way] = calloc(args->rounds, sizeof(uint64_t));
+	time_way(args, WAY_TWO_THREADS); /* warm */
+	for (round = 0; round < args->rounds; round++)
+		for (way = 0; way < N_WAYS; way++)
+			samples[way][round] = time_way(args, way);
+	for (way = 0; way < N_WAYS; way++)
+		median[way] = bench_median(samples[way], args->rounds);
+	printf("populate %s %zu MiB, medians of %u: two threads %.2fx one "
+	       "(memset of present memory: %.2fx); touch / one thread %.2f",
+	       args->pages_name, args->size / MIB, args->rounds,
+	       (double)median[WAY_ONE_THREAD] / (double)median[WAY_TWO_THREADS],
+	       (double)median[WAY_MEMSET_ONE] / (double)median[WAY_MEMSET_TWO],
+	       (double)median[WAY_TOUCH] / (double)median[WAY_ONE_THREAD]);
+	if (median[WAY_MAP_POPULATE])
+		printf("; MAP_POPULATE / one thread %.2f",
+		       (double)median[WAY_MAP_POPULATE] /
+			       (double)median[WAY_ONE_THREAD]);
+	/* The instruction clock adds up what all CPUs execute. */
+	if (args->instructions)
+		printf("; instructions per CPU, one thread / two: %.2f",
+		       (double)median[WAY_ONE_THREAD] /
+			       ((double)median[WAY_TWO_THREADS] *
+				larger_share));
+	printf("\n  one %lu two %lu %s\n", median[WAY_ONE_THREAD],
+	       median[WAY_TWO_THREADS], bench_unit(args));
+	for (way = 0; way < N_WAYS; way++)
+		free(samples[way]);
+	return 0;
+}
