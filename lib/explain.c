@@ -158,6 +158,21 @@ static void say_device_memory(const struct hmr_facts *f, struct answer *a)
 	    f->file[0] ? " of " : "", f->file);
 }
 
+static bool is_short(const struct hmr_facts *f)
+{
+	return f->file_need;
+}
+
+static void say_short(const struct hmr_facts *f, struct answer *a)
+{
+	a->need = f->file_need;
+	a->have = f->file_size;
+	say(a,
+	    "the range reaches to byte %" PRIu64 " of %s, which has %" PRIu64
+	    ": ftruncate() it before, or register less",
+	    a->need, f->file, a->have);
+}
+
 static bool is_dax(const struct hmr_facts *f)
 {
 	return f->dax_file;
@@ -523,6 +538,8 @@ static const struct rule {
 	  over_map_count, say_map_count, HMR_CAUSE_MAP_COUNT },
 	{ { EFAULT, ENOMEM, EINVAL }, RANGE,
 	  has_hole, say_hole, HMR_CAUSE_HOLE },
+	{ { EFAULT, ENOMEM }, RANGE,
+	  is_short, say_short, HMR_CAUSE_FILE },
 	{ { EFAULT, EINVAL }, RANGE,
 	  is_device_memory, say_device_memory, HMR_CAUSE_DEVICE_MEMORY },
 	{ { EFAULT }, RANGE,

@@ -42,6 +42,18 @@ uint64_t hmr_facts_call_bytes(const struct hmr_facts *f)
 	return whole_pages((uintptr_t)f->err->addr, f->err->length);
 }
 
+/* How much of the MR lies in a mapping. */
+static size_t overlap(const struct hmr_facts *f, const struct hmr_vma *vma)
+{
+	uintptr_t from = vma->start > f->addr ? vma->start : f->addr;
+	uintptr_t last = f->addr + f->length - 1;
+
+	/* Not "end", which is 0 where the addresses end. */
+	if (vma->end - 1 < last)
+		last = vma->end - 1;
+	return last - from + 1;
+}
+
 /* ---- files ---- */
 
 struct mount {
@@ -124,6 +136,37 @@ static bool is_device_file(const struct hmr_vma *vma)
 	       S_ISCHR(st.st_mode);
 }
 
+/* The file of a mapping, also one without a name; some privilege is needed for
+ * the one way, and the other must have found the same file. */
+static bool stat_file(const struct hmr_vma *vma, struct stat *st)
+{
+	char path[80];
+
+	snprintf(path, sizeof(path), "/proc/self/map_files/%lx-%lx", vma->start,
+		 vma->end);
+	if (!stat(path, st))
+		return true;
+	return !stat(vma->name, st) && st->st_ino == vma->inode;
+}
+
+/* Pages wholly behind the end of a file can't be had. */
+static void look_at_size(struct hmr_facts *f, const struct hmr_vma *vma)
+{
+	size_t page = vma->kernel_page_size;
+	uint64_t need = vma->offset + overlap(f, vma);
+	struct stat st;
+
+	if (f->addr > vma->start)
+		need += f->addr - vma->start;
+	if (f->file_need || vma->name[0] != '/' || !stat_file(vma, &st) ||
+	    !S_ISREG(st.st_mode) ||
+	    (need - 1) / page * page < (uint64_t)st.st_size)
+		return;
+	f->file_need = need;
+	f->file_size = (uint64_t)st.st_size;
+	snprintf(f->file, sizeof(f->file), "%.127s", vma->name);
+}
+
 /* The first file that explains something is the one to be named. */
 static void look_at_file(struct hmr_facts *f, const struct hmr_vma *vma)
 {
@@ -131,7 +174,7 @@ static void look_at_file(struct hmr_facts *f, const struct hmr_vma *vma)
 	bool deleted = n > 10 && !strcmp(vma->name + n - 10, " (deleted)");
 
 	if (vma->name[0] != '/' || f->device_file || f->dax_file ||
-	    f->writeback_file)
+	    f->writeback_file || f->file_need)
 		return;
 	f->device_file = is_device_file(vma);
 	if (!f->device_file)
@@ -140,18 +183,6 @@ static void look_at_file(struct hmr_facts *f, const struct hmr_vma *vma)
 }
 
 /* ---- mappings ---- */
-
-/* How much of the MR lies in a mapping. */
-static size_t overlap(const struct hmr_facts *f, const struct hmr_vma *vma)
-{
-	uintptr_t from = vma->start > f->addr ? vma->start : f->addr;
-	uintptr_t last = f->addr + f->length - 1;
-
-	/* Not "end", which is 0 where the addresses end. */
-	if (vma->end - 1 < last)
-		last = vma->end - 1;
-	return last - from + 1;
-}
 
 static uint64_t less(uint64_t a, uint64_t b)
 {
@@ -182,6 +213,7 @@ static void look_at_vma(const struct hmr_vma *vma, void *arg)
 	f->unwritable |= !vma->writable && writes(f);
 	f->io |= vma->io;
 	f->forced |= vma->shared && !vma->writable && f->before_6_2;
+	look_at_size(f, vma);
 	if (vma->kernel_page_size > hmr_base_page()) {
 		look_at_hugetlb(f, vma);
 		return;

@@ -36,6 +36,9 @@ struct hmr_facts {
 	bool writeback_file;
 	/* of a file system that is mounted for direct access */
 	bool dax_file;
+	/* bytes that a file would have to have, and has; 0 if it is long enough */
+	uint64_t file_need;
+	uint64_t file_size;
 	/* the file that one of these is about, or else the last one */
 	char fs[32];
 	char file[128];

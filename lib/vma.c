@@ -100,13 +100,15 @@ static bool parse_head(char *line, struct hmr_vma *vma)
 {
 	uintptr_t start, end;
 	unsigned int major, minor;
-	uint64_t inode;
+	uint64_t offset, inode;
 	char perms[5];
 	int name;
 
 	if (sscanf(line,
-		   "%" SCNxPTR "-%" SCNxPTR " %4s %*x %x:%x %" SCNu64 " %n",
-		   &start, &end, perms, &major, &minor, &inode, &name) != 6)
+		   "%" SCNxPTR "-%" SCNxPTR " %4s %" SCNx64 " %x:%x %" SCNu64
+		   " %n",
+		   &start, &end, perms, &offset, &major, &minor, &inode,
+		   &name) != 7)
 		return false;
 	line[strcspn(line, "\n")] = '\0';
 	*vma = (struct hmr_vma){
@@ -115,6 +117,7 @@ static bool parse_head(char *line, struct hmr_vma *vma)
 		.readable = perms[0] == 'r',
 		.writable = perms[1] == 'w',
 		.shared = perms[3] == 's',
+		.offset = offset,
 		.dev_major = major,
 		.dev_minor = minor,
 		.inode = inode,
@@ -235,6 +238,7 @@ static int query_one(int fd, struct walk *w)
 		.readable = q.vma_flags & QUERY_READABLE,
 		.writable = q.vma_flags & QUERY_WRITABLE,
 		.shared = q.vma_flags & QUERY_SHARED,
+		.offset = q.vma_offset,
 		.dev_major = q.dev_major,
 		.dev_minor = q.dev_minor,
 		.inode = q.inode,

@@ -12,6 +12,8 @@ struct hmr_vma {
 	bool writable;
 	bool shared;
 	/* of the file as its mapping shows it; 0 for anonymous memory */
+	/* of its first byte in the file */
+	uint64_t offset;
 	unsigned int dev_major;
 	unsigned int dev_minor;
 	uint64_t inode;

@@ -250,6 +250,22 @@ static void hole(void **state)
 	munmap(p, 4 * MIB);
 }
 
+static void end_of_a_file(void **state)
+{
+	int fd = memfd_create("refusals", MFD_CLOEXEC);
+	char *p;
+
+	assert_true(fd >= 0);
+	assert_int_equal(ftruncate(fd, PAGE + 1), 0);
+	p = mmap(NULL, 3 * PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	assert_ptr_not_equal(p, MAP_FAILED);
+	assert_fine(try_reg(p, 2 * PAGE, LW));
+	assert_error(try_reg(p, 3 * PAGE, LW), -EFAULT, FILE,
+		     "which has 4097: ftruncate()");
+	munmap(p, 3 * PAGE);
+	close(fd);
+}
+
 static void no_access(void **state)
 {
 	char *p = map_anon(PAGE, PROT_NONE);
@@ -646,6 +662,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(arguments_of_the_verbs_own_call),
 		cmocka_unit_test(read_only),
 		cmocka_unit_test(hole),
+		cmocka_unit_test(end_of_a_file),
 		cmocka_unit_test(no_access),
 		cmocka_unit_test(device_memory),
 		cmocka_unit_test(file_on_tmpfs),

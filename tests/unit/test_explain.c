@@ -288,6 +288,38 @@ static void shared_and_read_only(void **state)
 	}
 }
 
+static void end_of_a_file(void **state)
+{
+	char template[] = "explain.XXXXXX";
+	int fd = mkstemp(template);
+	char *p, *second;
+
+	assert_true(fd >= 0);
+	assert_int_equal(ftruncate(fd, 6000), 0);
+	p = mmap(NULL, 3 * 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE, fd, 0);
+	second = mmap(NULL, 2 * 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE, fd,
+		      4096);
+	assert_true(p != MAP_FAILED && second != MAP_FAILED);
+	/* The page that the end lies in can be had as a whole. */
+	assert_int_equal(explain(EFAULT, p, 8192, LW), HMR_CAUSE_UNKNOWN);
+	assert_int_equal(explain(EFAULT, p, 8193, LW), HMR_CAUSE_FILE);
+	assert_says("reaches to byte 8193 of ");
+	assert_says(template);
+	assert_says("which has 6000: ftruncate()");
+	assert_int_equal(hmr_last_error()->need, 8193);
+	assert_int_equal(hmr_last_error()->have, 6000);
+	assert_int_equal(explain(EFAULT, p + 8192, 1, LW), HMR_CAUSE_FILE);
+	assert_int_equal(explain(EFAULT, second, 4096, LW), HMR_CAUSE_UNKNOWN);
+	assert_int_equal(explain(EFAULT, second + 1, 4096, LW), HMR_CAUSE_FILE);
+	/* Long enough now. */
+	munmap(second, 2 * 4096);
+	assert_int_equal(ftruncate(fd, 3 * 4096), 0);
+	assert_int_equal(explain(EFAULT, p, 3 * 4096, LW), HMR_CAUSE_UNKNOWN);
+	munmap(p, 3 * 4096);
+	close(fd);
+	unlink(template);
+}
+
 static void device_memory(void **state)
 {
 	char text[512];
@@ -783,6 +815,7 @@ int main(void)
 		TEST(memlock_and_capability),
 		TEST(max_map_count),
 		TEST(hole),
+		TEST(end_of_a_file),
 		TEST(protection),
 		TEST(shared_and_read_only),
 		TEST(device_memory),
