@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 /*
  * Buffers and what backs them, on a real kernel. Runs in a guest with two NUMA
- * nodes and 8 pages of 2 MiB on each, as root.
+ * nodes of two CPUs and 8 pages of 2 MiB each, as root.
  */
 #include <dirent.h>
 #include <fcntl.h>
 #include <grp.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -484,6 +485,75 @@ static void bound_to_a_node(void **state)
 			assert_int_equal(b.node[!node], 0);
 			assert_int_equal(hmr_buffer_free(buf), 0);
 		}
+}
+
+/* Where threads beside the caller did their share. */
+struct places {
+	pid_t self;
+	unsigned int nodes;
+	unsigned int others;
+};
+
+static int note_place(uint64_t done, uint64_t total, void *arg)
+{
+	struct places *p = arg;
+	unsigned int cpu, node;
+
+	if (gettid() == p->self)
+		return 0;
+	if (getcpu(&cpu, &node))
+		return 1;
+	p->nodes |= 1u << node;
+	p->others++;
+	return 0;
+}
+
+static struct places populate_places(struct hmr_buffer *buf)
+{
+	struct places p = { .self = gettid() };
+	HMR_OPTS(hmr_populate_opts, opts, .threads = 3, .progress = note_place,
+		 .arg = &p);
+	HMR_RESULT(hmr_populate_report, report);
+
+	assert_int_equal(hmr_populate(hmr_buffer_addr(buf),
+				      hmr_buffer_length(buf), &opts, &report),
+			 0);
+	assert_int_equal(report.threads, 3);
+	return p;
+}
+
+static void threads_run_where_the_memory_goes(void **state)
+{
+	struct hmr_buffer *buf;
+	struct places p;
+	int node;
+
+	for (node = 0; node < 2; node++) {
+		buf = ALLOC(64 * MIB, .pages = HMR_PAGES_4K,
+			    .flags = HMR_BUFFER_BIND | HMR_BUFFER_UNTOUCHED,
+			    .nodes = 1u << node);
+		p = populate_places(buf);
+		assert_true(p.others > 0);
+		assert_int_equal(p.nodes, 1u << node);
+		assert_int_equal(buffer_backing(buf).node[node], 64 * MIB);
+		assert_int_equal(hmr_buffer_free(buf), 0);
+	}
+	/* Over both nodes, any CPU will do, and all of them are chosen. */
+	buf = ALLOC(64 * MIB, .pages = HMR_PAGES_4K, .nodes = 3,
+		    .flags = HMR_BUFFER_INTERLEAVE | HMR_BUFFER_UNTOUCHED);
+	HMR_RESULT(hmr_populate_report, report);
+	assert_int_equal(
+		hmr_populate(hmr_buffer_addr(buf), 64 * MIB, NULL, &report), 0);
+	assert_int_equal(report.threads, 4);
+	assert_int_equal(report.threads_why, HMR_THREADS_CPUS);
+	assert_int_equal(hmr_buffer_free(buf), 0);
+	/* Memory without a policy goes to the node of who populates it. */
+	buf = ALLOC(64 * MIB, .pages = HMR_PAGES_4K,
+		    .flags = HMR_BUFFER_UNTOUCHED);
+	assert_int_equal(
+		hmr_populate(hmr_buffer_addr(buf), 64 * MIB, NULL, &report), 0);
+	assert_int_equal(report.threads, 2);
+	assert_int_equal(hmr_buffer_free(buf), 0);
 }
 
 static void interleaved_on_two_nodes(void **state)
@@ -1025,6 +1095,7 @@ int main(void)
 		each(file_of_thp),
 		each(file_on_hugetlbfs),
 		each(bound_to_a_node),
+		each(threads_run_where_the_memory_goes),
 		each(interleaved_on_two_nodes),
 		each(local_to_a_device),
 		each(node_without_pages),

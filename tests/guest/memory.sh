@@ -9,6 +9,6 @@ fi
 . "$(dirname "$0")/common.sh"
 need_kernel "$1"
 
-expect 0 "$vm/run" -k "$1" --numa -m 1024 --hugepages-2m 16 -- guest_memory
+expect 0 "$vm/run" -k "$1" --numa --smp 4 -m 1024 --hugepages-2m 16 -- guest_memory
 cat "$tmp/out" "$tmp/err"
 finish
