@@ -253,7 +253,7 @@ static void note_inherited(const struct hmr_vma *vma, void *arg)
 	*(bool *)arg |= !vma->dontfork;
 }
 
-static bool is_inherited(const void *addr, size_t length)
+bool hmr_is_inherited(const void *addr, size_t length)
 {
 	bool inherited = false;
 
@@ -279,7 +279,7 @@ static bool marks_a_page(const struct hmr_facts *f)
 		return false;
 	mr = hmr_verbs->reg_mr(f->call->pd, page, base, IBV_ACCESS_LOCAL_WRITE);
 	if (mr) {
-		marked = !is_inherited(page, base);
+		marked = !hmr_is_inherited(page, base);
 		hmr_verbs->dereg_mr(mr);
 	}
 	munmap(page, base);
@@ -291,7 +291,7 @@ bool hmr_facts_dontfork(const struct hmr_facts *f)
 	enum ibv_fork_status status = hmr_verbs->is_fork_initialized();
 
 	if (status == IBV_FORK_DISABLED || f->call->dmabuf ||
-	    !is_inherited((const void *)f->addr, f->length))
+	    !hmr_is_inherited((const void *)f->addr, f->length))
 		return false;
 	return status == IBV_FORK_ENABLED || (f->call->pd && marks_a_page(f));
 }

@@ -84,6 +84,9 @@ void hmr_facts_range(struct hmr_facts *f);
  */
 bool hmr_facts_dontfork(const struct hmr_facts *f);
 
+/* Would a child inherit some of a range? It takes a walk over all memory. */
+bool hmr_is_inherited(const void *addr, size_t length);
+
 /* What the kernel counts of the MR, or of all of the call on one PD: whole base
  * pages, in bytes. */
 uint64_t hmr_facts_mr_bytes(const struct hmr_facts *f);

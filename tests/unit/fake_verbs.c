@@ -19,6 +19,7 @@ struct ibv_pd fake_pds[2] = {
 };
 
 struct ibv_device_attr fake_attrs[2];
+enum ibv_fork_status fake_forks;
 
 /* MRs come from a table, so that none of them is an allocation that a test
  * makes fail. */
@@ -225,7 +226,7 @@ static const char *fake_device_name(struct ibv_context *context)
 
 static enum ibv_fork_status fake_is_fork_initialized(void)
 {
-	return IBV_FORK_UNNEEDED;
+	return fake_forks;
 }
 
 static const struct hmr_verbs_ops fake_ops = {
@@ -246,6 +247,7 @@ int fake_setup(void **state)
 	hmr_verbs = &fake_ops;
 	memset(used, 0, sizeof(used));
 	memset(fake_attrs, 0, sizeof(fake_attrs));
+	fake_forks = IBV_FORK_UNNEEDED;
 	free_running = 0;
 	next_step = NULL;
 	return 0;

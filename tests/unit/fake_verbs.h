@@ -55,6 +55,9 @@ extern struct ibv_pd fake_pds[2];
 /* What query_device() answers where the script doesn't have it. */
 extern struct ibv_device_attr fake_attrs[2];
 
+/* What is_fork_initialized() answers; IBV_FORK_UNNEEDED from fake_setup(). */
+extern enum ibv_fork_status fake_forks;
+
 /* Without a script: any call, from any thread, and the nth registration (from
  * 1) fails with an errno value; 0 for none. */
 void fake_freely(unsigned int fail_nth, int err);

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 /* Domains and regions, through scripted verbs. */
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "fake_verbs.h"
+#include "vma.h"
 
 #define LW IBV_ACCESS_LOCAL_WRITE
 #define LENGTH 12345
@@ -647,6 +649,60 @@ static void drain_goes_on_after_a_failure(void **state)
 	fake_done();
 }
 
+/* ---- forks ---- */
+
+/* A smaps in which 8 MiB at @p are hugetlb pages of 2 MiB. */
+static void pretend_hugetlb(const char *p, const char *flags)
+{
+	FILE *f = fopen("region.smaps", "w");
+
+	assert_non_null(f);
+	fprintf(f,
+		"%lx-%lx rw-p 00000000 00:0f 1 /anon_hugepage (deleted)\n"
+		"KernelPageSize:     2048 kB\nVmFlags: rd wr ht %s\n",
+		(unsigned long)p, (unsigned long)p + 8 * MIB, flags);
+	fclose(f);
+	hmr_smaps_path = hmr_maps_path = "region.smaps";
+	hmr_vma_no_query = true;
+}
+
+static void odd_hugetlb_is_refused_after_ibv_fork_init(void **state)
+{
+	HMR_OPTS(hmr_register_opts, opts, .flags = HMR_REGISTER_UNTOUCHED);
+	struct hmr_domain *dom = open_domain(1);
+	char *p = reserve(8 * MIB);
+	struct hmr_region *region;
+	unsigned int i;
+
+	pretend_hugetlb(p, "");
+	fake_forks = IBV_FORK_ENABLED;
+	/* No verb is called for what must fail. */
+	fake_script((const struct fake_step[]){ { FAKE_END } });
+	assert_int_equal(hmr_register(dom, p + 4096, 4 * MIB, LW, &opts,
+				      &region),
+			 -EINVAL);
+	assert_int_equal(hmr_last_error()->cause, HMR_CAUSE_FORK_ALIGN);
+	assert_int_equal(hmr_register(dom, p, 3 * MIB, LW, &opts, &region),
+			 -EINVAL);
+	for (i = 0; i < 3; i++) {
+		FAKE_SCRIPT({ FAKE_REG_MR }, { FAKE_DEREG_MR });
+		if (i == 1) /* children don't get it anyway */
+			pretend_hugetlb(p, "dc");
+		if (i == 2) /* nobody marks anything */
+			fake_forks = IBV_FORK_UNNEEDED;
+		assert_int_equal(hmr_register(dom, p + (i ? 4096 : 0), 4 * MIB,
+					      LW, &opts, &region),
+				 0);
+		assert_int_equal(hmr_deregister(region), 0);
+		fake_done();
+	}
+	hmr_smaps_path = "/proc/self/smaps";
+	hmr_maps_path = "/proc/self/maps";
+	hmr_vma_no_query = false;
+	unlink("region.smaps");
+	hmr_domain_close(dom);
+}
+
 /* ---- access ---- */
 
 static void reregister_changes_access(void **state)
@@ -952,6 +1008,8 @@ int main(void)
 				       fake_setup),
 		cmocka_unit_test_setup(drain_goes_on_after_a_failure,
 				       fake_setup),
+		cmocka_unit_test_setup(
+			odd_hugetlb_is_refused_after_ibv_fork_init, fake_setup),
 		cmocka_unit_test_setup(reregister_changes_access, fake_setup),
 		cmocka_unit_test_setup(
 			reregister_that_is_refused_changes_nothing, fake_setup),
