@@ -24,9 +24,6 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <net/if.h>
-#include <netlink/route/addr.h>
-#include <netlink/route/link.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -44,10 +41,9 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "../tools/nldev.h"
+#include "init.h"
 
 #define DEBUG_EXIT_PORT 0x501 /* QEMU's isa-debug-exit */
-#define COME_UP_SECONDS 30 /* for a device to appear, on a slow host */
 #define NSEC_PER_SEC 1000000000ll
 
 static struct {
@@ -60,12 +56,8 @@ static struct {
 
 static int result_fd = -1;
 
-static void say(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
-static _Noreturn void die(const char *fmt, ...)
-	__attribute__((format(printf, 1, 2)));
-
 /* To the console, which the host keeps as a file. */
-static void say(const char *fmt, ...)
+static void __attribute__((format(printf, 1, 2))) say(const char *fmt, ...)
 {
 	va_list ap;
 
@@ -93,7 +85,7 @@ static _Noreturn void power_off(void)
 		pause();
 }
 
-static _Noreturn void die(const char *fmt, ...)
+_Noreturn void die(const char *fmt, ...)
 {
 	char text[512];
 	va_list ap;
@@ -115,12 +107,8 @@ static long long now(void)
 	return ts.tv_sec * NSEC_PER_SEC + ts.tv_nsec;
 }
 
-/*
- * Poll cond(arg) until it holds or the time is up. What is waited for here
- * (sysfs, netlink) offers no descriptor to sleep on.
- */
-static bool wait_until(bool (*cond)(const void *), const void *arg,
-		       unsigned int seconds)
+bool wait_until(bool (*cond)(const void *), const void *arg,
+		unsigned int seconds)
 {
 	const struct timespec pause_time = { .tv_nsec = 10 * 1000 * 1000 };
 	const long long deadline = now() + seconds * NSEC_PER_SEC;
@@ -133,8 +121,7 @@ static bool wait_until(bool (*cond)(const void *), const void *arg,
 	return true;
 }
 
-/* The whole of a small file, NUL-terminated, or NULL with errno. */
-static char *slurp(const char *path, size_t *length)
+char *slurp(const char *path, size_t *length)
 {
 	size_t size = 0, room = 0;
 	char *text = NULL;
@@ -344,132 +331,6 @@ static void check_pages(const char *size, unsigned long wanted)
 		die("only %lu of %lu pages of %s could be reserved at boot: "
 		    "give the guest more memory",
 		    got, wanted, size);
-}
-
-/*
- * Create the link if its kind is given and it isn't there yet (a built-in dummy
- * driver makes the first one itself), and set it up.
- */
-static void link_up(struct nl_sock *rtnl, const char *name, const char *kind)
-{
-	struct rtnl_link *link;
-	int err;
-
-	link = rtnl_link_alloc();
-	if (!link)
-		die("out of memory");
-	rtnl_link_set_name(link, name);
-	rtnl_link_set_flags(link, IFF_UP);
-	if (kind)
-		rtnl_link_set_type(link, kind);
-	err = rtnl_link_add(rtnl, link, kind ? NLM_F_CREATE : 0);
-	if (err)
-		die("network device %s: %s", name, nl_geterror(err));
-	rtnl_link_put(link);
-}
-
-/* 192.0.2.0/24 is for documentation: it can't clash with anything. */
-static void add_address(struct nl_sock *rtnl, const char *netdev,
-			unsigned char host)
-{
-	const unsigned char ip[] = { 192, 0, 2, host };
-	struct rtnl_addr *address;
-	struct nl_addr *local;
-	int err;
-
-	address = rtnl_addr_alloc();
-	local = nl_addr_build(AF_INET, ip, sizeof(ip));
-	if (!address || !local)
-		die("out of memory");
-	nl_addr_set_prefixlen(local, 24);
-	rtnl_addr_set_ifindex(address, if_nametoindex(netdev));
-	rtnl_addr_set_local(address, local);
-	err = rtnl_addr_add(rtnl, address, 0);
-	if (err)
-		die("address of %s: %s", netdev, nl_geterror(err));
-	nl_addr_put(local);
-	rtnl_addr_put(address);
-}
-
-static bool file_contains(const char *path, const char *what)
-{
-	char *text;
-	bool found;
-
-	text = slurp(path, NULL);
-	found = text && strstr(text, what);
-	free(text);
-	return found;
-}
-
-static bool has_ipv4_gid(unsigned int n)
-{
-	struct dirent *entry;
-	bool found = false;
-	char path[512], gid[16];
-	DIR *dir;
-
-	/* 192.0.2.n+1, mapped into IPv6 */
-	snprintf(gid, sizeof(gid), "ffff:c000:02%02x", n + 1);
-	snprintf(path, sizeof(path), "/sys/class/infiniband/rxe%u/ports/1/gids",
-		 n);
-	dir = opendir(path);
-	if (!dir)
-		return false;
-	while (!found && (entry = readdir(dir))) {
-		snprintf(path, sizeof(path),
-			 "/sys/class/infiniband/rxe%u/ports/1/gids/%s", n,
-			 entry->d_name);
-		found = file_contains(path, gid);
-	}
-	closedir(dir);
-	return found;
-}
-
-/* The GID follows its address asynchronously; without it no QP gets to RTR. */
-static bool rxe_ready(const void *arg)
-{
-	const unsigned int n = *(const unsigned int *)arg;
-	char path[128];
-
-	snprintf(path, sizeof(path),
-		 "/sys/class/infiniband/rxe%u/ports/1/state", n);
-	return file_contains(path, "ACTIVE") && has_ipv4_gid(n);
-}
-
-static void rxe_up(struct nl_sock *rtnl, unsigned int n)
-{
-	char netdev[IFNAMSIZ], name[32];
-	int err;
-
-	snprintf(netdev, sizeof(netdev), "dummy%u", n);
-	snprintf(name, sizeof(name), "rxe%u", n);
-	link_up(rtnl, netdev, "dummy");
-	add_address(rtnl, netdev, n + 1);
-	err = nldev_rxe_add(name, netdev);
-	if (err)
-		die("%s on %s: %s", name, netdev, strerror(-err));
-	if (!wait_until(rxe_ready, &n, COME_UP_SECONDS))
-		die("%s: no active port with an IPv4 GID within %d s", name,
-		    COME_UP_SECONDS);
-}
-
-static void network_up(void)
-{
-	struct nl_sock *rtnl;
-	unsigned int n;
-	int err;
-
-	rtnl = nl_socket_alloc();
-	if (!rtnl)
-		die("out of memory");
-	err = nl_connect(rtnl, NETLINK_ROUTE);
-	if (err)
-		die("route netlink: %s", nl_geterror(err));
-	link_up(rtnl, "lo", NULL);
-	for (n = 0; n < conf.rxe; n++)
-		rxe_up(rtnl, n);
-	nl_socket_free(rtnl);
 }
 
 /* NUL-terminated strings, one after another, as a vector that ends in NULL. */
@@ -707,7 +568,7 @@ int main(void)
 	result_fd = open_port("hugemr.result");
 	check_pages("2048kB", conf.pages_2m);
 	check_pages("1048576kB", conf.pages_1g);
-	network_up();
+	network_up((unsigned int)conf.rxe);
 
 	run_command(verdict, sizeof(verdict));
 	send_artifacts();
