@@ -71,9 +71,8 @@ static const struct {
 	const char *name;
 	int (*run)(const struct bench_args *args);
 } benches[] = {
-	{ "populate", bench_populate },
-	{ "overhead", bench_overhead },
-	{ "untouched", bench_untouched },
+	{ "scaling", bench_scaling },	{ "populate", bench_populate },
+	{ "overhead", bench_overhead }, { "untouched", bench_untouched },
 	{ "backing", bench_backing },
 };
 
@@ -116,7 +115,8 @@ int main(int argc, char **argv)
 		}
 	}
 usage:
-	fprintf(stderr, "Usage: bench populate|overhead|untouched|backing "
-			"1G|2M|thp|4k SIZE_MIB ROUNDS\n");
+	fprintf(stderr,
+		"Usage: bench scaling|populate|overhead|untouched|backing "
+		"1G|2M|thp|4k SIZE_MIB ROUNDS\n");
 	return 2;
 }

@@ -31,6 +31,7 @@ const char *bench_unit(const struct bench_args *args);
 struct ibv_pd *bench_pd(void);
 struct hmr_buffer *bench_buffer(const struct bench_args *args, bool touched);
 
+int bench_scaling(const struct bench_args *args);
 int bench_populate(const struct bench_args *args);
 int bench_overhead(const struct bench_args *args);
 int bench_untouched(const struct bench_args *args);

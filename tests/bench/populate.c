@@ -168,9 +168,10 @@ static uint64_t time_way(const struct bench_args *args, enum way way)
 	}
 }
 
-int bench_populate(const struct bench_args *args)
+static void measure(const struct bench_args *args, unsigned int ways,
+		    uint64_t median[N_WAYS])
 {
-	uint64_t *samples[N_WAYS], median[N_WAYS];
+	uint64_t *samples[N_WAYS];
 	unsigned int round, way;
 
 	for (way = 0; way < N_WAYS; way++)
@@ -178,28 +179,58 @@ int bench_populate(const struct bench_args *args)
 	time_way(args, WAY_TWO_THREADS); /* warm */
 	for (round = 0; round < args->rounds; round++)
 		for (way = 0; way < N_WAYS; way++)
-			samples[way][round] = time_way(args, way);
-	for (way = 0; way < N_WAYS; way++)
+			if (ways >> way & 1)
+				samples[way][round] = time_way(args, way);
+	for (way = 0; way < N_WAYS; way++) {
 		median[way] = bench_median(samples[way], args->rounds);
-	printf("populate %s %zu MiB, medians of %u: two threads %.2fx one "
-	       "(memset of present memory: %.2fx); touch / one thread %.2f",
+		free(samples[way]);
+	}
+}
+
+static double ratio(uint64_t a, uint64_t b)
+{
+	return (double)a / (double)b;
+}
+
+/* Two threads against one, and against what memory lets two threads do. */
+int bench_scaling(const struct bench_args *args)
+{
+	uint64_t median[N_WAYS];
+
+	measure(args,
+		1u << WAY_ONE_THREAD | 1u << WAY_TWO_THREADS |
+			1u << WAY_MEMSET_ONE | 1u << WAY_MEMSET_TWO,
+		median);
+	printf("scaling %s %zu MiB, medians of %u: two threads %.2fx one "
+	       "(memset of present memory: %.2fx)",
 	       args->pages_name, args->size / MIB, args->rounds,
-	       (double)median[WAY_ONE_THREAD] / (double)median[WAY_TWO_THREADS],
-	       (double)median[WAY_MEMSET_ONE] / (double)median[WAY_MEMSET_TWO],
-	       (double)median[WAY_TOUCH] / (double)median[WAY_ONE_THREAD]);
-	if (median[WAY_MAP_POPULATE])
-		printf("; MAP_POPULATE / one thread %.2f",
-		       (double)median[WAY_MAP_POPULATE] /
-			       (double)median[WAY_ONE_THREAD]);
+	       ratio(median[WAY_ONE_THREAD], median[WAY_TWO_THREADS]),
+	       ratio(median[WAY_MEMSET_ONE], median[WAY_MEMSET_TWO]));
 	/* The instruction clock adds up what all CPUs execute. */
 	if (args->instructions)
 		printf("; instructions per CPU, one thread / two: %.2f",
-		       (double)median[WAY_ONE_THREAD] /
-			       ((double)median[WAY_TWO_THREADS] *
-				larger_share));
+		       ratio(median[WAY_ONE_THREAD], median[WAY_TWO_THREADS]) /
+			       larger_share);
 	printf("\n  one %lu two %lu %s\n", median[WAY_ONE_THREAD],
 	       median[WAY_TWO_THREADS], bench_unit(args));
-	for (way = 0; way < N_WAYS; way++)
-		free(samples[way]);
+	return 0;
+}
+
+/* One thread against what a program would do without hugemr. Touching base pages
+ * takes a fault each: on some virtual machines, minutes. */
+int bench_populate(const struct bench_args *args)
+{
+	uint64_t median[N_WAYS];
+
+	measure(args,
+		1u << WAY_ONE_THREAD | 1u << WAY_TOUCH | 1u << WAY_MAP_POPULATE,
+		median);
+	printf("populate %s %zu MiB, medians of %u: touch / one thread %.2f",
+	       args->pages_name, args->size / MIB, args->rounds,
+	       ratio(median[WAY_TOUCH], median[WAY_ONE_THREAD]));
+	if (median[WAY_MAP_POPULATE])
+		printf("; MAP_POPULATE / one thread %.2f",
+		       ratio(median[WAY_MAP_POPULATE], median[WAY_ONE_THREAD]));
+	printf("\n  one %lu %s\n", median[WAY_ONE_THREAD], bench_unit(args));
 	return 0;
 }
