@@ -109,7 +109,9 @@ static int check_fork(struct hmr_error *err, const struct hmr_domain *dom,
 	uintptr_t start = hmr_align_down((uintptr_t)err->addr, base);
 	uintptr_t end = hmr_align_up((uintptr_t)err->addr + err->length, base);
 
-	if (hmr_verbs->is_fork_initialized() != IBV_FORK_ENABLED ||
+	/* libibverbs asks the kernel each time: only where it may matter. */
+	if (!hmr_needs_dontfork() ||
+	    hmr_verbs->is_fork_initialized() != IBV_FORK_ENABLED ||
 	    HMR_OPTS_GET(opts, flags) &
 		    (HMR_REGISTER_DMABUF | HMR_REGISTER_IMPLICIT) ||
 	    secure_getenv("RDMAV_HUGEPAGES_SAFE") ||

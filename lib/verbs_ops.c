@@ -41,16 +41,18 @@ static const struct hmr_verbs_ops libibverbs = {
 
 const struct hmr_verbs_ops *hmr_verbs = &libibverbs;
 
+int hmr_dontfork_status;
+
 bool hmr_needs_dontfork(void)
 {
-	static int status; /* 1 yes, -1 no; racing threads find the same */
-	int known = __atomic_load_n(&status, __ATOMIC_RELAXED);
+	/* 1 yes, -1 no; racing threads find the same */
+	int known = __atomic_load_n(&hmr_dontfork_status, __ATOMIC_RELAXED);
 
 	if (!known) {
 		known = hmr_verbs->is_fork_initialized() == IBV_FORK_UNNEEDED ?
 				-1 :
 				1;
-		__atomic_store_n(&status, known, __ATOMIC_RELAXED);
+		__atomic_store_n(&hmr_dontfork_status, known, __ATOMIC_RELAXED);
 	}
 	return known > 0;
 }

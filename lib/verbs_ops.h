@@ -29,6 +29,9 @@ struct hmr_verbs_ops {
 
 extern const struct hmr_verbs_ops *hmr_verbs;
 
+/* What hmr_needs_dontfork() has found; for tests: 0 to have it ask again. */
+extern int hmr_dontfork_status;
+
 #define HMR_REMOTE_CHANGES (IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_ATOMIC)
 
 /* ZERO_BASED is missing on purpose: it is an iova of 0, by another name. */

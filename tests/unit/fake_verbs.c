@@ -248,6 +248,7 @@ int fake_setup(void **state)
 	memset(used, 0, sizeof(used));
 	memset(fake_attrs, 0, sizeof(fake_attrs));
 	fake_forks = IBV_FORK_UNNEEDED;
+	hmr_dontfork_status = 0;
 	free_running = 0;
 	next_step = NULL;
 	return 0;
