@@ -36,6 +36,7 @@ refuses "no such kernel" -k /no/such/kernel -- true
 refuses "no image" -k "$tmp/" -- true
 refuses "neither a bzImage nor" -k "$here/common.sh" -- true
 refuses "--numa" --numa --smp 3 -- true
+refuses "--parallel" --parallel --icount -- true
 refuses "huge pages" -m 512 --hugepages-2m 300 -- true
 refuses "--env" --env "1A=b" -- true
 refuses "--env" --env novalue -- true
