@@ -95,6 +95,13 @@ static int check_args(struct hmr_error *err, const struct hmr_domain *dom,
 	return check_access(err, err->access);
 }
 
+/* libibverbs leaves what isn't pinned to the fork. */
+static bool may_be_marked(uint64_t flags, int access)
+{
+	return !(flags & (HMR_REGISTER_DMABUF | HMR_REGISTER_IMPLICIT)) &&
+	       !(access & IBV_ACCESS_ON_DEMAND);
+}
+
 /*
  * After ibv_fork_init(), libibverbs marks each MR MADV_DONTFORK, which fails for
  * part of a hugetlb page. Version 44 loses count of its marks by that: the next
@@ -109,12 +116,8 @@ static int check_fork(struct hmr_error *err, const struct hmr_domain *dom,
 	uintptr_t start = hmr_align_down((uintptr_t)err->addr, base);
 	uintptr_t end = hmr_align_up((uintptr_t)err->addr + err->length, base);
 
-	/* libibverbs asks the kernel each time: only where it may matter. */
-	if (!hmr_needs_dontfork() ||
-	    hmr_verbs->is_fork_initialized() != IBV_FORK_ENABLED ||
-	    HMR_OPTS_GET(opts, flags) &
-		    (HMR_REGISTER_DMABUF | HMR_REGISTER_IMPLICIT) ||
-	    secure_getenv("RDMAV_HUGEPAGES_SAFE") ||
+	if (!may_be_marked(HMR_OPTS_GET(opts, flags), err->access) ||
+	    !hmr_mrs_are_dontfork() || secure_getenv("RDMAV_HUGEPAGES_SAFE") ||
 	    hmr_vma_page_size(err->addr, err->length, &page) ||
 	    !(start % page || end % page) ||
 	    !hmr_is_inherited(err->addr, err->length))
@@ -431,6 +434,8 @@ HMR_API int hmr_register(struct hmr_domain *dom, void *addr, size_t length,
 		free(r);
 		return ret;
 	}
+	if (may_be_marked(r->flags, r->access))
+		hmr_registered();
 	*out = r;
 	return 0;
 }

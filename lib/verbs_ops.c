@@ -41,18 +41,60 @@ static const struct hmr_verbs_ops libibverbs = {
 
 const struct hmr_verbs_ops *hmr_verbs = &libibverbs;
 
-int hmr_dontfork_status;
+/*
+ * libibverbs asks the kernel over netlink each time, so its answer is kept as
+ * far as it is final. UNNEEDED is. Whether ibv_fork_init() was called is final
+ * with the first registration of the process: after it, the call is refused.
+ */
+int hmr_fork_status;
+
+enum {
+	UNKNOWN,
+	UNNEEDED,
+	NEEDED,
+	DISABLED,
+	ENABLED
+};
+
+static int ask(void)
+{
+	switch (hmr_verbs->is_fork_initialized()) {
+	case IBV_FORK_UNNEEDED:
+		return UNNEEDED;
+	case IBV_FORK_ENABLED:
+		return ENABLED;
+	default:
+		return DISABLED;
+	}
+}
+
+/* Racing threads find the same. */
+static int known(void)
+{
+	return __atomic_load_n(&hmr_fork_status, __ATOMIC_RELAXED);
+}
+
+static void keep(int status)
+{
+	__atomic_store_n(&hmr_fork_status, status, __ATOMIC_RELAXED);
+}
 
 bool hmr_needs_dontfork(void)
 {
-	/* 1 yes, -1 no; racing threads find the same */
-	int known = __atomic_load_n(&hmr_dontfork_status, __ATOMIC_RELAXED);
+	if (known() == UNKNOWN)
+		keep(ask() == UNNEEDED ? UNNEEDED : NEEDED);
+	return known() != UNNEEDED;
+}
 
-	if (!known) {
-		known = hmr_verbs->is_fork_initialized() == IBV_FORK_UNNEEDED ?
-				-1 :
-				1;
-		__atomic_store_n(&hmr_dontfork_status, known, __ATOMIC_RELAXED);
-	}
-	return known > 0;
+bool hmr_mrs_are_dontfork(void)
+{
+	if (!hmr_needs_dontfork())
+		return false;
+	return (known() == NEEDED ? ask() : known()) == ENABLED;
+}
+
+void hmr_registered(void)
+{
+	if (known() == NEEDED)
+		keep(ask());
 }

@@ -5,6 +5,7 @@
 #define HMR_VERBS_OPS_H
 
 #include <infiniband/verbs.h>
+#include <stdbool.h>
 
 struct hmr_verbs_ops {
 	struct ibv_mr *(*reg_mr)(struct ibv_pd *pd, void *addr, size_t length,
@@ -29,8 +30,13 @@ struct hmr_verbs_ops {
 
 extern const struct hmr_verbs_ops *hmr_verbs;
 
-/* What hmr_needs_dontfork() has found; for tests: 0 to have it ask again. */
-extern int hmr_dontfork_status;
+/* What is known of forks; for tests: 0 to have it asked again. */
+extern int hmr_fork_status;
+
+/* libibverbs marks what it registers MADV_DONTFORK: ibv_fork_init() was called. */
+bool hmr_mrs_are_dontfork(void);
+/* Libibverbs was given a range of memory to register, and did it. */
+void hmr_registered(void);
 
 #define HMR_REMOTE_CHANGES (IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_ATOMIC)
 

@@ -20,6 +20,7 @@ struct ibv_pd fake_pds[2] = {
 
 struct ibv_device_attr fake_attrs[2];
 enum ibv_fork_status fake_forks;
+unsigned int fake_fork_questions;
 
 /* MRs come from a table, so that none of them is an allocation that a test
  * makes fail. */
@@ -226,6 +227,7 @@ static const char *fake_device_name(struct ibv_context *context)
 
 static enum ibv_fork_status fake_is_fork_initialized(void)
 {
+	fake_fork_questions++;
 	return fake_forks;
 }
 
@@ -248,7 +250,7 @@ int fake_setup(void **state)
 	memset(used, 0, sizeof(used));
 	memset(fake_attrs, 0, sizeof(fake_attrs));
 	fake_forks = IBV_FORK_UNNEEDED;
-	hmr_dontfork_status = 0;
+	hmr_fork_status = 0;
 	free_running = 0;
 	next_step = NULL;
 	return 0;

@@ -57,6 +57,8 @@ extern struct ibv_device_attr fake_attrs[2];
 
 /* What is_fork_initialized() answers; IBV_FORK_UNNEEDED from fake_setup(). */
 extern enum ibv_fork_status fake_forks;
+/* How often it was asked, with only one thread. */
+extern unsigned int fake_fork_questions;
 
 /* Without a script: any call, from any thread, and the nth registration (from
  * 1) fails with an errno value; 0 for none. */

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "fake_verbs.h"
+#include "verbs_ops.h"
 #include "vma.h"
 
 #define LW IBV_ACCESS_LOCAL_WRITE
@@ -666,6 +667,14 @@ static void pretend_hugetlb(const char *p, const char *flags)
 	hmr_vma_no_query = true;
 }
 
+static void real_maps(void)
+{
+	hmr_smaps_path = "/proc/self/smaps";
+	hmr_maps_path = "/proc/self/maps";
+	hmr_vma_no_query = false;
+	unlink("region.smaps");
+}
+
 static void odd_hugetlb_is_refused_after_ibv_fork_init(void **state)
 {
 	HMR_OPTS(hmr_register_opts, opts, .flags = HMR_REGISTER_UNTOUCHED);
@@ -688,18 +697,56 @@ static void odd_hugetlb_is_refused_after_ibv_fork_init(void **state)
 		FAKE_SCRIPT({ FAKE_REG_MR }, { FAKE_DEREG_MR });
 		if (i == 1) /* children don't get it anyway */
 			pretend_hugetlb(p, "dc");
-		if (i == 2) /* nobody marks anything */
+		if (i == 2) { /* nobody marks anything */
 			fake_forks = IBV_FORK_UNNEEDED;
+			hmr_fork_status = 0;
+		}
 		assert_int_equal(hmr_register(dom, p + (i ? 4096 : 0), 4 * MIB,
 					      LW, &opts, &region),
 				 0);
 		assert_int_equal(hmr_deregister(region), 0);
 		fake_done();
 	}
-	hmr_smaps_path = "/proc/self/smaps";
-	hmr_maps_path = "/proc/self/maps";
-	hmr_vma_no_query = false;
-	unlink("region.smaps");
+	real_maps();
+	hmr_domain_close(dom);
+}
+
+/* ibv_fork_init() can be called until the process has registered something. Then
+ * its answer is final, and asking costs more than a small registration. */
+static void forks_are_asked_about_until_the_first_registration(void **state)
+{
+	HMR_OPTS(hmr_register_opts, odp, .flags = HMR_REGISTER_IMPLICIT);
+	struct hmr_domain *dom = open_domain(1);
+	char *p = reserve(8 * MIB);
+	struct hmr_region *region;
+	int i;
+
+	fake_forks = IBV_FORK_DISABLED;
+	FAKE_SCRIPT({ FAKE_REG_MR, .err = ENOMEM });
+	assert_int_equal(hmr_register(dom, p, 4096, LW, NULL, &region),
+			 -ENOMEM);
+	FAKE_SCRIPT({ FAKE_REG_MR }, { FAKE_DEREG_MR });
+	assert_int_equal(hmr_register(dom, NULL, SIZE_MAX, IBV_ACCESS_ON_DEMAND,
+				      &odp, &region),
+			 0);
+	assert_int_equal(hmr_deregister(region), 0);
+
+	pretend_hugetlb(p, "");
+	fake_forks = IBV_FORK_ENABLED;
+	fake_script((const struct fake_step[]){ { FAKE_END } });
+	assert_int_equal(hmr_register(dom, p + 4096, 4096, LW, NULL, &region),
+			 -EINVAL);
+	real_maps();
+	for (i = 0; i < 3; i++) {
+		FAKE_SCRIPT({ FAKE_REG_MR }, { FAKE_DEREG_MR });
+		assert_int_equal(hmr_register(dom, p, 4096, LW, NULL, &region),
+				 0);
+		assert_int_equal(hmr_deregister(region), 0);
+		if (!i)
+			fake_fork_questions = 0;
+	}
+	assert_int_equal(fake_fork_questions, 0);
+	fake_done();
 	hmr_domain_close(dom);
 }
 
@@ -1010,6 +1057,9 @@ int main(void)
 				       fake_setup),
 		cmocka_unit_test_setup(
 			odd_hugetlb_is_refused_after_ibv_fork_init, fake_setup),
+		cmocka_unit_test_setup(
+			forks_are_asked_about_until_the_first_registration,
+			fake_setup),
 		cmocka_unit_test_setup(reregister_changes_access, fake_setup),
 		cmocka_unit_test_setup(
 			reregister_that_is_refused_changes_nothing, fake_setup),
