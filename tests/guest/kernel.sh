@@ -190,7 +190,7 @@ mv "$tmp/deb" "$mirror/pool/linux-image-6.1.0-1-amd64_6.1.1-1.deb"
 expect 0 "$vm/kernel" 6.1
 equal "$(find "$XDG_CACHE_HOME" -name '.new-*')" "" "leftovers"
 
-for name in 4.19 5.10+base "" 5.1 debian; do
+for name in 4.19 5.10+nothing 5.10+ 4.19+base "" 5.1 debian; do
 	expect 2 "$vm/kernel" "$name"
 done
 expect 2 "$vm/kernel"
