@@ -5,47 +5,17 @@
  * the number of threads, then instructions of the CPU that executed most, then
  * of all. The instruction clock can't show this: there the CPUs take turns, and
  * their turns aren't equal.
- *
- * Debian ships no qemu-plugin.h, so what is used of it is declared here: version
- * 1 of the interface (QEMU 4.2 and later), of docs/devel/tcg-plugins.rst.
  */
 #include <inttypes.h>
 #include <stdatomic.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
-#define EXPORT __attribute__((visibility("default")))
+#include "../../vm/qemu_plugin.h"
+
 #define MAX_VCPUS 64
 
-typedef uint64_t qemu_plugin_id_t;
-struct qemu_info;
-struct qemu_plugin_tb;
-struct qemu_plugin_insn;
-
-enum {
-	NO_REGISTERS
-};
-
-void qemu_plugin_register_vcpu_tb_trans_cb(
-	qemu_plugin_id_t id,
-	void (*cb)(qemu_plugin_id_t id, struct qemu_plugin_tb *tb));
-void qemu_plugin_register_vcpu_tb_exec_cb(struct qemu_plugin_tb *tb,
-					  void (*cb)(unsigned int vcpu,
-						     void *arg),
-					  int flags, void *arg);
-void qemu_plugin_register_vcpu_insn_exec_cb(struct qemu_plugin_insn *insn,
-					    void (*cb)(unsigned int vcpu,
-						       void *arg),
-					    int flags, void *arg);
-size_t qemu_plugin_tb_n_insns(const struct qemu_plugin_tb *tb);
-struct qemu_plugin_insn *
-qemu_plugin_tb_get_insn(const struct qemu_plugin_tb *tb, size_t i);
-const void *qemu_plugin_insn_data(const struct qemu_plugin_insn *insn);
-size_t qemu_plugin_insn_size(const struct qemu_plugin_insn *insn);
-
-EXPORT int qemu_plugin_version = 1;
+QEMU_PLUGIN_EXPORT int qemu_plugin_version = 1;
 
 /* Only its CPU writes a count, so it needs no locked addition. */
 static struct {
@@ -95,7 +65,7 @@ static void translate(qemu_plugin_id_t plugin, struct qemu_plugin_tb *tb)
 	size_t n = qemu_plugin_tb_n_insns(tb), i;
 
 	(void)plugin;
-	qemu_plugin_register_vcpu_tb_exec_cb(tb, count, NO_REGISTERS,
+	qemu_plugin_register_vcpu_tb_exec_cb(tb, count, QEMU_PLUGIN_CB_NO_REGS,
 					     (void *)(uintptr_t)n);
 	for (i = 0; i < n; i++) {
 		struct qemu_plugin_insn *insn = qemu_plugin_tb_get_insn(tb, i);
@@ -105,18 +75,14 @@ static void translate(qemu_plugin_id_t plugin, struct qemu_plugin_tb *tb)
 		    !memcmp(b, nop, sizeof(nop)) && b[6] == 0x68 &&
 		    b[5] == 0x75)
 			qemu_plugin_register_vcpu_insn_exec_cb(
-				insn, mark, NO_REGISTERS,
+				insn, mark, QEMU_PLUGIN_CB_NO_REGS,
 				(void *)(uintptr_t)b[3]);
 	}
 }
 
-EXPORT int qemu_plugin_install(qemu_plugin_id_t id,
-			       const struct qemu_info *info, int argc,
-			       char **argv);
-
-EXPORT int qemu_plugin_install(qemu_plugin_id_t id,
-			       const struct qemu_info *info, int argc,
-			       char **argv)
+QEMU_PLUGIN_EXPORT int qemu_plugin_install(qemu_plugin_id_t id,
+					   const struct qemu_info *info,
+					   int argc, char **argv)
 {
 	(void)info;
 	if (argc != 1 || strncmp(argv[0], "out=", 4)) {

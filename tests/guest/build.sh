@@ -100,6 +100,11 @@ run_build 0 7.3+base
 equal "$(<"$tmp/out")" "$base" "the same kernel"
 equal "$(<"$tmp/log")" "" "what was compiled though cached"
 
+run_build 0 --cached 7.3+base
+equal "$(<"$tmp/out")" "$base" "the cached kernel"
+run_build 77 --cached 7.3+series
+equal "$(<"$tmp/log")" "" "what --cached compiled"
+
 # a series compiles what it changes, base again what it had changed
 run_build 0 7.3+series
 equal "$(<"$tmp/log")" "compiled mm/gup.c" "what the series compiled"

@@ -1,0 +1,395 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+/* bench_vfio_map: what does it cost to map memory for a device of VFIO, and to
+ * unmap it? The device is only there to have an IOMMU. */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <getopt.h>
+#include <inttypes.h>
+#include <linux/vfio.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include "common.h"
+#include "memory.h"
+
+#define DEVICES "/sys/bus/pci/devices"
+#define DRIVER "/sys/bus/pci/drivers/vfio-pci"
+#define UNSAFE "/sys/module/vfio_iommu_type1/parameters/allow_unsafe_interrupts"
+/* edu of QEMU */
+#define EDU_VENDOR "0x1234"
+#define EDU_DEVICE "0x11e8"
+/* above what interrupts use */
+#define IOVA (1ull << 32)
+
+#define MAX_KINDS 16
+
+struct args {
+	struct memory memory;
+	size_t size;
+	const char *kinds[MAX_KINDS];
+	unsigned int n_kinds;
+	const char *device;
+	unsigned int rounds;
+	bool json;
+};
+
+struct figures {
+	struct series map;
+	struct series unmap;
+};
+
+/* --- the device ---------------------------------------------------------- */
+
+static bool device_file(char path[192], const char *device, const char *file)
+{
+	snprintf(path, 192, DEVICES "/%.32s/%s", device, file);
+	return !access(path, F_OK);
+}
+
+static bool device_is(const char *device, const char *file, const char *value)
+{
+	char path[192], text[16];
+
+	return device_file(path, device, file) &&
+	       file_read(path, text, sizeof(text)) && !strcmp(text, value);
+}
+
+/* The first edu. */
+static const char *find_device(void)
+{
+	static char found[32];
+	DIR *dir = opendir(DEVICES);
+	struct dirent *entry;
+
+	while (!found[0] && dir && (entry = readdir(dir)))
+		if (device_is(entry->d_name, "vendor", EDU_VENDOR) &&
+		    device_is(entry->d_name, "device", EDU_DEVICE))
+			snprintf(found, sizeof(found), "%.31s", entry->d_name);
+	if (dir)
+		closedir(dir);
+	if (!found[0])
+		die(EXIT_NOT_HERE, "no PCI device 1234:11e8 (QEMU's edu) here");
+	return found;
+}
+
+/* The last component of what a link of the device points to; NULL for none. */
+static const char *device_link(const char *device, const char *file,
+			       char target[192])
+{
+	char path[192];
+	ssize_t n;
+
+	device_file(path, device, file);
+	n = readlink(path, target, 191);
+	if (n < 0)
+		return NULL;
+	target[n] = '\0';
+	return strrchr(target, '/') ? strrchr(target, '/') + 1 : target;
+}
+
+/* What this program has bound, and is to give back at its end. */
+static const char *bound_device;
+static int container = -1, group = -1;
+
+static void unbind(void)
+{
+	char path[192];
+
+	close(group);
+	close(container);
+	file_write(DRIVER "/unbind", bound_device);
+	device_file(path, bound_device, "driver_override");
+	file_write(path, "\n");
+}
+
+static void bind(const char *device)
+{
+	char path[192], target[192];
+	const char *driver = device_link(device, "driver", target);
+	int ret;
+
+	if (driver && !strcmp(driver, "vfio-pci"))
+		return;
+	if (driver)
+		die(1, "%s is in use by the driver %s", device, driver);
+	if (access(DRIVER, F_OK))
+		die(EXIT_NOT_HERE, "no driver vfio-pci in this kernel");
+	device_file(path, device, "driver_override");
+	ret = file_write(path, "vfio-pci");
+	if (ret)
+		die(1, "%s: %s", path, strerror(-ret));
+	bound_device = device;
+	atexit(unbind);
+	ret = file_write("/sys/bus/pci/drivers_probe", device);
+	driver = device_link(device, "driver", target);
+	if (ret || !driver || strcmp(driver, "vfio-pci"))
+		die(1, "vfio-pci didn't take %s%s%s", device, ret ? ": " : "",
+		    ret ? strerror(-ret) : "");
+}
+
+/* --- the container ------------------------------------------------------- */
+
+static void open_container(void)
+{
+	container = open("/dev/vfio/vfio", O_RDWR | O_CLOEXEC);
+	if (container < 0)
+		die(errno == ENOENT || errno == ENODEV ? EXIT_NOT_HERE : 1,
+		    "/dev/vfio/vfio (CONFIG_VFIO_CONTAINER): %m");
+	if (ioctl(container, VFIO_GET_API_VERSION) != VFIO_API_VERSION)
+		die(1, "VFIO of another version than %d", VFIO_API_VERSION);
+	if (ioctl(container, VFIO_CHECK_EXTENSION, VFIO_TYPE1v2_IOMMU) != 1)
+		die(EXIT_NOT_HERE,
+		    "no type1v2 IOMMU in VFIO (vfio_iommu_type1)");
+}
+
+static void open_group(const char *device)
+{
+	struct vfio_group_status status = { .argsz = sizeof(status) };
+	char target[192], path[64];
+	const char *number = device_link(device, "iommu_group", target);
+
+	if (!number)
+		die(EXIT_NOT_HERE,
+		    "no IOMMU for %s (QEMU: -device intel-iommu; kernel: "
+		    "intel_iommu=on)",
+		    device);
+	bind(device);
+	snprintf(path, sizeof(path), "/dev/vfio/%.16s", number);
+	group = open(path, O_RDWR | O_CLOEXEC);
+	if (group < 0)
+		die(1, "%s: %m", path);
+	if (ioctl(group, VFIO_GROUP_GET_STATUS, &status))
+		die(1, "VFIO_GROUP_GET_STATUS: %m");
+	if (!(status.flags & VFIO_GROUP_FLAGS_VIABLE))
+		die(1, "the group of %s has devices that VFIO doesn't have",
+		    device);
+}
+
+/* Without interrupt remapping VFIO has to be told that this is fine. */
+static void set_iommu(void)
+{
+	int ret;
+
+	if (ioctl(group, VFIO_GROUP_SET_CONTAINER, &container))
+		die(1, "VFIO_GROUP_SET_CONTAINER: %m");
+	if (!ioctl(container, VFIO_SET_IOMMU, VFIO_TYPE1v2_IOMMU))
+		return;
+	if (errno != EPERM)
+		die(1, "VFIO_SET_IOMMU: %m");
+	ret = setting_change(UNSAFE, "Y");
+	if (ret)
+		die(1, UNSAFE ": %s", strerror(-ret));
+	if (ioctl(container, VFIO_SET_IOMMU, VFIO_TYPE1v2_IOMMU))
+		die(1, "VFIO_SET_IOMMU: %m");
+}
+
+/* --- a round ------------------------------------------------------------- */
+
+static uint64_t map(const struct args *a)
+{
+	struct vfio_iommu_type1_dma_map m = {
+		.argsz = sizeof(m),
+		.flags = VFIO_DMA_MAP_FLAG_READ | VFIO_DMA_MAP_FLAG_WRITE,
+		.vaddr = (uintptr_t)a->memory.addr,
+		.iova = IOVA,
+		.size = a->size,
+	};
+	uint64_t t0 = bench_now();
+
+	if (ioctl(container, VFIO_IOMMU_MAP_DMA, &m))
+		die(1, "VFIO_IOMMU_MAP_DMA of %zu MiB: %m", a->size / MIB);
+	return bench_now() - t0;
+}
+
+static uint64_t unmap(const struct args *a)
+{
+	struct vfio_iommu_type1_dma_unmap u = {
+		.argsz = sizeof(u),
+		.iova = IOVA,
+		.size = a->size,
+	};
+	uint64_t t0 = bench_now();
+
+	if (ioctl(container, VFIO_IOMMU_UNMAP_DMA, &u))
+		die(1, "VFIO_IOMMU_UNMAP_DMA: %m");
+	t0 = bench_now() - t0;
+	if (u.size != a->size)
+		die(1, "unmapped %" PRIu64 " of %zu bytes", (uint64_t)u.size,
+		    a->size);
+	return t0;
+}
+
+/* Pages pinned now, or 0 on a kernel that doesn't count them. */
+static uint64_t pins(void)
+{
+	uint64_t acquired, released;
+
+	return memory_pins(&acquired, &released) ? acquired - released : 0;
+}
+
+static void one_round(const struct args *a, struct figures *f)
+{
+	size_t before = memory_pinned(), now;
+	uint64_t pins_before = pins();
+
+	series_add(&f->map, map(a));
+	now = memory_pinned();
+	if (now != before + a->size)
+		die(1,
+		    "%zu MiB are mapped, but VmPin and VmLck grew by %zd KiB",
+		    a->size / MIB, (ssize_t)(now - before) / (ssize_t)KIB);
+	series_add(&f->unmap, unmap(a));
+	now = memory_pinned();
+	if (now != before)
+		die(1, "unmapped, but VmPin and VmLck keep %zd KiB",
+		    (ssize_t)(now - before) / (ssize_t)KIB);
+	if (pins() != pins_before)
+		die(1, "unmapped, but %" PRIu64 " pages stay pinned",
+		    pins() - pins_before);
+}
+
+static void print(const struct args *a, const struct figures *f)
+{
+	if (!a->json) {
+		printf("vfio_map %s%s %zu MiB in %lu runs, %u rounds: map "
+		       "%" PRIu64 " (median %" PRIu64 "), unmap %" PRIu64
+		       " (median %" PRIu64 ") %s\n",
+		       memory_name(&a->memory),
+		       a->memory.scatter ? " scattered" : "", a->size / MIB,
+		       a->memory.runs, a->rounds, series_min(&f->map),
+		       series_median(&f->map), series_min(&f->unmap),
+		       series_median(&f->unmap), bench_unit());
+		print_done();
+		return;
+	}
+	json_open("vfio_map");
+	json_text("kind", memory_name(&a->memory));
+	json_number("mib", a->size / MIB);
+	json_bool("scatter", a->memory.scatter);
+	json_number("runs", a->memory.runs);
+	json_text("unit", bench_unit());
+	json_series("map", &f->map);
+	json_series("unmap", &f->unmap);
+	json_number("rounds", a->rounds);
+	json_close();
+}
+
+static void measure(struct args *a, const char *kind)
+{
+	struct figures f = { 0 };
+	unsigned int i;
+
+	memory_parse(&a->memory, kind);
+	memory_get(&a->memory, a->size);
+	for (i = 0; i < a->rounds; i++)
+		one_round(a, &f);
+	memory_check(&a->memory);
+	print(a, &f);
+	memory_put(&a->memory);
+	series_free(&f.map);
+	series_free(&f.unmap);
+}
+
+/* --- arguments ----------------------------------------------------------- */
+
+static const char help[] =
+	"Usage: bench_vfio_map [OPTION]... [KIND]...\n"
+	"Measure VFIO_IOMMU_MAP_DMA and VFIO_IOMMU_UNMAP_DMA of memory of each "
+	"KIND:\nthp (the default), 4k, 2M (hugetlb), pte (THP mapped by PTEs), "
+	"64k (THP of\nthat size, or another).\n\n"
+	"  -d DEVICE      such as 0000:00:05.0 (default: the first 1234:11e8,\n"
+	"                 QEMU's edu); it gets bound to vfio-pci\n"
+	"  -k KIND        the same as KIND\n"
+	"  -m MIB         how much (default: 128)\n"
+	"  -r ROUNDS      (default: 5)\n"
+	"      --scatter  no two such pages side by side in physical memory\n"
+	"      --json     print a line of JSON for each kind\n"
+	"  -h, --help     print this help\n\n"
+	"Exit status: 0 success, 1 failure, 2 usage, 77 not in this kernel or "
+	"machine.\n";
+
+enum {
+	OPT_SCATTER = 256,
+	OPT_JSON,
+};
+
+static const struct option options[] = {
+	{ "scatter", no_argument, NULL, OPT_SCATTER },
+	{ "json", no_argument, NULL, OPT_JSON },
+	{ "help", no_argument, NULL, 'h' },
+	{ 0 },
+};
+
+static void add_kind(struct args *a, const char *kind)
+{
+	struct memory m;
+
+	memory_parse(&m, kind);
+	if (a->n_kinds == MAX_KINDS)
+		die(EXIT_USAGE, "more than %d kinds", MAX_KINDS);
+	a->kinds[a->n_kinds++] = kind;
+}
+
+static void parse(struct args *a, int argc, char **argv)
+{
+	int option;
+
+	while ((option = getopt_long(argc, argv, "d:k:m:r:h", options, NULL)) !=
+	       -1) {
+		switch (option) {
+		case 'd':
+			a->device = optarg;
+			break;
+		case 'k':
+			add_kind(a, optarg);
+			break;
+		case 'm':
+			a->size =
+				parse_number(optarg, 1, 1ul << 20, "-m") * MIB;
+			break;
+		case 'r':
+			a->rounds = (unsigned int)parse_number(optarg, 1,
+							       1000000, "-r");
+			break;
+		case OPT_SCATTER:
+			a->memory.scatter = true;
+			break;
+		case OPT_JSON:
+			a->json = true;
+			break;
+		case 'h':
+			fputs(help, stdout);
+			print_done();
+			exit(0);
+		default:
+			exit(EXIT_USAGE);
+		}
+	}
+	while (optind < argc)
+		add_kind(a, argv[optind++]);
+	if (!a->n_kinds)
+		add_kind(a, "thp");
+}
+
+int main(int argc, char **argv)
+{
+	struct args a = { .size = 128 * MIB, .rounds = 5 };
+	char path[192];
+	unsigned int i;
+
+	parse(&a, argc, argv);
+	if (!a.device)
+		a.device = find_device();
+	if (strchr(a.device, '/') || !device_file(path, a.device, "vendor"))
+		die(1, "there is no PCI device '%s'", a.device);
+	open_container();
+	open_group(a.device);
+	set_iommu();
+	for (i = 0; i < a.n_kinds; i++)
+		measure(&a, a.kinds[i]);
+	return 0;
+}
