@@ -89,6 +89,8 @@ contents() {
 change mm/gup.c s/two/TWO/ "$patches/0001-gup.patch"
 change lib/sg.c s/beta/BETA/ "$tmp/repo/kernel/measure-only/7.3/without-S1.patch"
 
+echo "Subject: [PATCH 0/2] no diff" >"$patches/0000-cover-letter.patch"
+
 run_build 0 7.3+base
 base=$(<"$tmp/out")
 contains "$tmp/log" "compiled mm/gup.c"
