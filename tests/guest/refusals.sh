@@ -13,14 +13,15 @@ need_kernel "$1"
 readonly prepare='
 set -e
 mkdir /ext4 /lower /overlay
-/usr/sbin/mke2fs -q -t ext4 /dev/ram0
-mount -t ext4 /dev/ram0 /ext4
+truncate -s 64M /image
+/usr/sbin/mke2fs -q -t ext4 /image
+mount -t ext4 -o loop /image /ext4
 mkdir /ext4/upper /ext4/work
 mount -t overlay -o lowerdir=/lower,upperdir=/ext4/upper,workdir=/ext4/work \
 	overlay /overlay
 exec guest_refusals'
 
-expect 0 "$vm/run" -k "$1" --rxe 2 --module brd --module ext4 --module overlay \
+expect 0 "$vm/run" -k "$1" --rxe 2 --module loop --module ext4 --module overlay \
 	--add guest_refusals --add mke2fs -- sh -c "$prepare"
 cat "$tmp/out" "$tmp/err"
 finish
