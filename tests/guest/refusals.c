@@ -89,7 +89,10 @@ static void assert_nothing_is_left(void)
 	assert_int_equal(look_mrs("rxe0"), 0);
 	assert_int_equal(look_mrs("rxe1"), 0);
 	assert_int_equal(pinned(), 0);
-	assert_int_equal(look_pins(), 0);
+	/* Without privileges the counters can't be made to catch up; the parent
+	 * asks again in the end. */
+	if (!geteuid())
+		assert_int_equal(look_pins(), 0);
 }
 
 /* The answer of this kernel: 0, or what the library made of it. */
