@@ -22,11 +22,6 @@ struct qemu_plugin_insn;
 enum {
 	QEMU_PLUGIN_CB_NO_REGS
 };
-enum {
-	QEMU_PLUGIN_MEM_R = 1,
-	QEMU_PLUGIN_MEM_W,
-	QEMU_PLUGIN_MEM_RW
-};
 
 typedef void (*qemu_plugin_vcpu_udata_cb_t)(unsigned int vcpu, void *arg);
 

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include "common.h"
@@ -85,6 +86,8 @@ struct args {
 	unsigned int pages_per_call;
 	unsigned int flags;
 	unsigned int rounds;
+	/* take write permission from the memory, once it is populated */
+	bool protect;
 	bool json;
 	bool counts;
 };
@@ -236,6 +239,7 @@ static void print_json(const struct args *a, const struct figures *f)
 	json_text("flags", flags);
 	json_bool("shared", a->memory.shared);
 	json_bool("scatter", a->memory.scatter);
+	json_bool("protect", a->protect);
 	json_number("offset_kib", a->offset / KIB);
 	json_number("runs", a->memory.runs);
 	json_text("unit", bench_unit());
@@ -272,6 +276,8 @@ static void print_text(const struct args *a, const struct figures *f)
 	printf("gup %s %s%s%s %zu MiB", calls[a->call].name,
 	       memory_name(&a->memory), a->memory.shared ? " shared" : "",
 	       a->memory.scatter ? " scattered" : "", a->size / MIB);
+	if (a->protect)
+		printf(" protected");
 	if (a->offset)
 		printf(" at %zu KiB", a->offset / KIB);
 	printf(" in %lu runs, %u pages a call, flags 0x%x, %u rounds: get "
@@ -298,6 +304,8 @@ static const char help[] =
 	"  -r ROUNDS      (default: 5)\n"
 	"  -F FLAGS       more FOLL_* flags, in hex\n"
 	"  -w, -W         to write (the default), only to read\n"
+	"      --protect  -W, and memory that can't be written: page-table entries\n"
+	"                 are read-only then, which -W alone leaves writable\n"
 	"  -T, -t, -H     pages: 4 KiB (the default), huge by THP, by hugetlb\n"
 	"      --pte      huge by THP, but mapped by PTEs\n"
 	"      --mthp KIB of that size by THP, such as 64\n"
@@ -314,6 +322,7 @@ enum {
 	OPT_PTE = 256,
 	OPT_MTHP,
 	OPT_SCATTER,
+	OPT_PROTECT,
 	OPT_COUNTS,
 	OPT_JSON,
 };
@@ -322,6 +331,7 @@ static const struct option options[] = {
 	{ "pte", no_argument, NULL, OPT_PTE },
 	{ "mthp", required_argument, NULL, OPT_MTHP },
 	{ "scatter", no_argument, NULL, OPT_SCATTER },
+	{ "protect", no_argument, NULL, OPT_PROTECT },
 	{ "counts", no_argument, NULL, OPT_COUNTS },
 	{ "json", no_argument, NULL, OPT_JSON },
 	{ "help", no_argument, NULL, 'h' },
@@ -425,6 +435,9 @@ static void parse_option(struct args *a, int option)
 	case 'O':
 		a->offset = parse_number(optarg, 0, 2044, "-O") * KIB;
 		break;
+	case OPT_PROTECT:
+		a->protect = true;
+		break;
 	case OPT_COUNTS:
 		a->counts = true;
 		break;
@@ -454,6 +467,8 @@ static void parse(struct args *a, int argc, char **argv)
 	if (a->memory.kind == MEMORY_PTE && a->memory.shared)
 		die(EXIT_USAGE, "--pte: not with -S, where a fault brings the "
 				"PMD back");
+	if (a->protect)
+		a->flags &= ~FOLL_WRITE;
 	if (!a->pages_per_call)
 		a->pages_per_call = (unsigned int)(a->size / PAGE);
 }
@@ -473,6 +488,8 @@ int main(int argc, char **argv)
 	parse(&a, argc, argv);
 	close(open_gup(&is_benchmark));
 	memory_get(&a.memory, a.size + a.offset);
+	if (a.protect && mprotect(a.memory.addr, a.memory.size, PROT_READ))
+		die(1, "mprotect: %m");
 	for (i = 0; i < a.rounds; i++)
 		timed_round(&a, &f);
 	if (a.counts)
