@@ -88,6 +88,8 @@ contents() {
 
 change mm/gup.c s/two/TWO/ "$patches/0001-gup.patch"
 change lib/sg.c s/beta/BETA/ "$tmp/repo/kernel/measure-only/7.3/without-S1.patch"
+change lib/sg.c s/beta/Beta/ \
+	"$tmp/repo/kernel/measure-only/7.3/base-without-S2.patch"
 
 echo "Subject: [PATCH 0/2] no diff" >"$patches/0000-cover-letter.patch"
 
@@ -119,6 +121,10 @@ rm -rf "$base"
 run_build 0 7.3+base
 equal "$(sort "$tmp/log")" $'compiled lib/sg.c\ncompiled mm/gup.c' "back to base"
 equal "$(contents mm/gup.o)" $'one\ntwo\nthree' "the original"
+# what is for base doesn't bring the series along
+run_build 0 7.3+base-without-S2
+equal "$(<"$tmp/log")" "compiled lib/sg.c" "what was undone in base"
+equal "$(contents mm/gup.o)" $'one\ntwo\nthree' "the source below it"
 
 # a new file comes and goes
 mkdir -p "$tmp/b/mm"
