@@ -48,5 +48,7 @@ qemu_plugin_tb_get_insn(const struct qemu_plugin_tb *tb, size_t i);
 uint64_t qemu_plugin_tb_vaddr(const struct qemu_plugin_tb *tb);
 const void *qemu_plugin_insn_data(const struct qemu_plugin_insn *insn);
 size_t qemu_plugin_insn_size(const struct qemu_plugin_insn *insn);
+/* the caller's to free */
+char *qemu_plugin_insn_disas(const struct qemu_plugin_insn *insn);
 
 #endif /* QEMU_PLUGIN_H */

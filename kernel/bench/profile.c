@@ -5,11 +5,13 @@
  * be asked to do, and the guest doesn't notice: its instruction clock goes on as
  * before.
  *
- * kernel/profile runs it. Arguments: map=FILE, the kernel's System.map, and
- * out=FILE. Inlined code counts for the function that it is in. A repeated string
- * instruction counts once, other than for the instruction clock.
+ * kernel/profile runs it. Arguments: map=FILE, the kernel's System.map; out=FILE;
+ * each=ERE for functions whose instructions are to be counted one by one. Inlined
+ * code counts for the function that it is in. A repeated string instruction
+ * counts once, other than for the instruction clock.
  */
 #include <inttypes.h>
+#include <regex.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,6 +26,8 @@ struct function {
 	uint64_t calls;
 	uint64_t insns;
 	uint64_t locked;
+	struct block *each; /* the blocks that it was translated into, or NULL */
+	bool picked; /* to be counted by instruction */
 };
 
 /* sorted by start; one CPU runs at a time, so that plain counts do */
@@ -38,7 +42,26 @@ struct block {
 	uint32_t insns;
 	uint32_t locked;
 	bool entry;
+	/* only for functions that are picked */
+	struct block *next;
+	uint64_t runs;
+	uint64_t start;
+	char **text; /* insns of them, each behind its size */
 };
+
+static int pick(const char *expression)
+{
+	regex_t re;
+	size_t i;
+
+	if (regcomp(&re, expression, REG_EXTENDED | REG_NOSUB))
+		return -1;
+	for (i = 0; i < n_functions; i++)
+		functions[i].picked =
+			!regexec(&re, functions[i].name, 0, NULL, 0);
+	regfree(&re);
+	return 0;
+}
 
 static int read_map(const char *path)
 {
@@ -105,12 +128,36 @@ static bool is_locked(const struct qemu_plugin_insn *insn)
 
 static void count(unsigned int vcpu, void *arg)
 {
-	const struct block *b = arg;
+	struct block *b = arg;
 
 	(void)vcpu;
+	b->runs++;
 	b->function->insns += b->insns;
 	b->function->locked += b->locked;
 	b->function->calls += b->entry;
+}
+
+/* Keep what a block consists of, for print_each(). */
+static void dissect(struct block *b, struct qemu_plugin_tb *tb)
+{
+	struct qemu_plugin_insn *insn;
+	char *text;
+	size_t i;
+
+	b->start = qemu_plugin_tb_vaddr(tb);
+	b->text = calloc(b->insns, sizeof(*b->text));
+	if (!b->text)
+		abort();
+	for (i = 0; i < b->insns; i++) {
+		insn = qemu_plugin_tb_get_insn(tb, i);
+		text = qemu_plugin_insn_disas(insn);
+		if (asprintf(&b->text[i], "%zu %s", qemu_plugin_insn_size(insn),
+			     text) < 0)
+			abort();
+		free(text);
+	}
+	b->next = b->function->each;
+	b->function->each = b;
 }
 
 static void translate(qemu_plugin_id_t plugin, struct qemu_plugin_tb *tb)
@@ -131,8 +178,30 @@ static void translate(qemu_plugin_id_t plugin, struct qemu_plugin_tb *tb)
 	b->entry = qemu_plugin_tb_vaddr(tb) == f->start;
 	for (i = 0; i < n; i++)
 		b->locked += is_locked(qemu_plugin_tb_get_insn(tb, i));
+	if (f->picked)
+		dissect(b, tb);
 	qemu_plugin_register_vcpu_tb_exec_cb(tb, count, QEMU_PLUGIN_CB_NO_REGS,
 					     b);
+}
+
+/* "+function offset runs text" for each, by tabs; kernel/profile adds up what
+ * was translated more than once. */
+static void print_each(const struct function *f)
+{
+	const struct block *b;
+	uint64_t addr;
+	char *text;
+	uint32_t i;
+
+	for (b = f->each; b; b = b->next) {
+		addr = b->start;
+		for (i = 0; i < b->insns; i++) {
+			fprintf(out, "+%s\t%" PRIu64 "\t%" PRIu64, f->name,
+				addr - f->start, b->runs);
+			addr += strtoul(b->text[i], &text, 10);
+			fprintf(out, "\t%s\n", text + 1);
+		}
+	}
 }
 
 static void print(qemu_plugin_id_t plugin, void *arg)
@@ -147,6 +216,7 @@ static void print(qemu_plugin_id_t plugin, void *arg)
 		if (f->insns)
 			fprintf(out, "%s %" PRIu64 " %" PRIu64 " %" PRIu64 "\n",
 				f->name, f->calls, f->insns, f->locked);
+		print_each(f);
 	}
 	fclose(out);
 }
@@ -155,7 +225,7 @@ QEMU_PLUGIN_EXPORT int qemu_plugin_install(qemu_plugin_id_t id,
 					   const struct qemu_info *info,
 					   int argc, char **argv)
 {
-	const char *map = NULL, *path = NULL;
+	const char *map = NULL, *path = NULL, *each = NULL;
 	int i;
 
 	(void)info;
@@ -164,13 +234,20 @@ QEMU_PLUGIN_EXPORT int qemu_plugin_install(qemu_plugin_id_t id,
 			map = argv[i] + 4;
 		else if (!strncmp(argv[i], "out=", 4))
 			path = argv[i] + 4;
+		else if (!strncmp(argv[i], "each=", 5))
+			each = argv[i] + 5;
 	}
-	if (!map || !path || argc != 2) {
-		fprintf(stderr, "profile: expected map=FILE and out=FILE\n");
+	if (!map || !path || argc != 2 + !!each) {
+		fprintf(stderr,
+			"profile: expected map=FILE,out=FILE[,each=ERE]\n");
 		return -1;
 	}
 	if (read_map(map)) {
 		fprintf(stderr, "profile: %s: not a System.map\n", map);
+		return -1;
+	}
+	if (each && pick(each)) {
+		fprintf(stderr, "profile: %s: not an expression\n", each);
 		return -1;
 	}
 	out = fopen(path, "w");
