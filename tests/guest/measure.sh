@@ -106,6 +106,11 @@ while IFS='|' read -r -a field; do
 		done
 	done
 done <"$tmp/lines"
+for letter in "$kernel"/*/cover-letter.in; do
+	xy=$(basename "$(dirname "$letter")")
+	expect 0 "$kernel/cover" "$xy"
+	same_file "$kernel/$xy/0000-cover-letter.patch" "$tmp/out"
+done
 equal "$(sed -n '/^<!-- table:/,/^<!-- end of table/{/^| /p}' "$kernel/README.md")" \
 	"$("$kernel/measure" --table)" "the README's table: kernel/measure --readme"
 finish
