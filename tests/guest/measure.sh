@@ -31,7 +31,16 @@ case "\$*" in
 *)		echo '{"get": 250, "put": 10, "a": [2, 3]}' ;;
 esac
 END
-chmod +x "$play/build" "$tmp/repo/vm/run"
+cat >"$play/profile" <<END
+#!/bin/bash
+echo "profile \$*" >>"$tmp/log"
+case "\$*" in
+*+base*)	echo '[{"text": "movq 8(%rax), %rax", "runs": 512},
+			{"text": "movq 8(%rax), %rdx", "runs": 512}]' ;;
+*)		echo '[{"text": "movq 8(%rax), %rax", "runs": 2}]' ;;
+esac
+END
+chmod +x "$play/build" "$play/profile" "$tmp/repo/vm/run"
 
 # measure STATUS LINES ARG...
 measure() {
@@ -57,7 +66,7 @@ contains "$tmp/log" '^-q --icount -t 900 -k 7\.3\+base -m 512 --numa -- bench -x
 contains "$tmp/out" '^\| S1 \| the work \| 7\.3\+base 0.001 M \| 7\.3\+series 0 M \| 4x \| 4x \| 3\.5x \|$'
 contains "$tmp/out" '^\| S2 \| added up \|.*\| 2x \|  \|  \|$'
 equal "$(row '.rows | length')" 3 rows
-equal "$(row '.rows[0] | [.before.instructions, .after.instructions, .ratio, .least, .published]')" \
+equal "$(row '.rows[0] | [.before.value, .after.value, .ratio, .least, .published]')" \
 	"[1000,250,4,4,3.5]" "the first row"
 equal "$(row '.rows[2] | [.ratio, .least, .published]')" "[2,null,null]" \
 	"the last row"
@@ -71,6 +80,20 @@ equal "$(sed -n '1p;$p' "$play/README.md")" $'text\nmore' "the README's text"
 lacks "$play/README.md" '^old$'
 equal "$(sed -n '/^| /p' "$play/README.md")" \
 	"$("$play/measure" --table)" "the README's table"
+
+# counts of single instructions, and times: by turns, the least of three
+measure 0 'S2 | 7.3 | base | series | loads | -m 5 | executions ^(f\|g)$ bench -z | [.[].runs] \| add | 512 |
+S2 | 7.3 | base | series | how long | | time bench -w | .get | | 2' 7.3
+equal "$(grep -c ^profile "$tmp/log")" 2 "profiles"
+contains "$tmp/log" '^profile --json -i -f \^\(f\|g\)\$ 7\.3\+base -m 5 -- bench -z$'
+equal "$(row '.rows[0] | [.unit, .before.value, .after.value, .ratio]')" \
+	'["executions",1024,2,512]' "executions"
+contains "$tmp/out" '^\| S2 \| loads \| 7\.3\+base 1024 \| 7\.3\+series 2 \| 512x '
+equal "$(row '.rows[1].unit')" '"time"' "a unit"
+contains "$tmp/out" '^\| S2 \| how long \| 7\.3\+base time \| 7\.3\+series time \| 4x '
+equal "$(grep -v ^profile "$tmp/log" | sed 's/.*7\.3+\([a-z]*\) .*/\1/' | paste -sd ' ')" \
+	"base series base series base series" "the turns"
+lacks <(grep -v ^profile "$tmp/log") icount
 
 # what isn't reached is a failure, and still a result
 measure 1 "S1 | 7.3 | base | series | w | | bench | .get | 4.1 |" 7.3
