@@ -40,7 +40,8 @@ case "\$*" in
 *)		echo '[{"text": "movq 8(%rax), %rax", "runs": 2}]' ;;
 esac
 END
-chmod +x "$play/build" "$play/profile" "$tmp/repo/vm/run"
+printf '#!/bin/bash\necho drawn >>"%s"\n' "$tmp/log" >"$play/plot"
+chmod +x "$play/build" "$play/profile" "$play/plot" "$tmp/repo/vm/run"
 
 # measure STATUS LINES ARG...
 measure() {
@@ -76,6 +77,7 @@ mkdir -p "$play/results"
 printf 'text\n<!-- table: x -->\nold\n<!-- end of table -->\nmore\n' \
 	>"$play/README.md"
 expect 0 "$play/measure" --readme
+contains "$tmp/log" '^drawn$'
 equal "$(sed -n '1p;$p' "$play/README.md")" $'text\nmore' "the README's text"
 lacks "$play/README.md" '^old$'
 equal "$(sed -n '/^| /p' "$play/README.md")" \
@@ -129,6 +131,7 @@ while IFS='|' read -r -a field; do
 		done
 	done
 done <"$tmp/lines"
+expect 0 "$kernel/plot" --check
 for letter in "$kernel"/*/cover-letter.in; do
 	xy=$(basename "$(dirname "$letter")")
 	expect 0 "$kernel/cover" "$xy"
