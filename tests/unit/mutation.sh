@@ -26,7 +26,7 @@ compile() {
 		-o "$2" "$1"
 }
 
-for file in "$work"/lib/*.c "$source"/tests/unit/{test_sweep,fake_verbs}.c; do
+for file in "$work"/lib/*.c "$source"/tests/unit/{test_sweep*,fake_verbs}.c; do
 	compile "$file" "$work/objects/$(basename "$file" .c).o"
 done
 
