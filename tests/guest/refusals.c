@@ -6,40 +6,17 @@
  * same program with "unprivileged" as its argument.
  */
 #include <fcntl.h>
-#include <grp.h>
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <sys/mman.h>
-#include <sys/resource.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <errno.h>
-#include <string.h>
-#include <cmocka.h>
-#include <infiniband/verbs.h>
-
-#include <hugemr/hugemr.h>
-
 #include "look.h"
+#include "refusals.h"
 
-#define KIB (1ul << 10)
-#define MIB (1ul << 20)
-#define PAGE 4096ul
-#define LW IBV_ACCESS_LOCAL_WRITE
-#define RR IBV_ACCESS_REMOTE_READ
-
-static struct ibv_context *contexts[2];
-static struct ibv_pd *pds[2];
-/* on rxe0, and on both devices */
-static struct hmr_domain *dom, *both;
-
-/* ---- what is checked ---- */
+struct ibv_context *contexts[2];
+struct ibv_pd *pds[2];
+struct hmr_domain *dom, *both;
 
 static const char *device_name(unsigned int i)
 {
@@ -55,7 +32,7 @@ static int open_device(struct ibv_device **list, unsigned int i)
 	return pds[i] ? 0 : -1;
 }
 
-static int open_devices(void **state)
+int open_devices(void **state)
 {
 	struct ibv_device **list = ibv_get_device_list(NULL);
 	int ret = -1;
@@ -68,7 +45,7 @@ static int open_devices(void **state)
 	return ret;
 }
 
-static int close_devices(void **state)
+int close_devices(void **state)
 {
 	unsigned int i;
 	int ret = hmr_domain_close(dom) | hmr_domain_close(both);
@@ -78,13 +55,12 @@ static int close_devices(void **state)
 	return ret;
 }
 
-static uint64_t pinned(void)
+uint64_t pinned(void)
 {
 	return look_status(getpid(), "VmPin");
 }
 
-/* Nothing of this process, or of one before it, may be left. */
-static void assert_nothing_is_left(void)
+void assert_nothing_is_left(void)
 {
 	assert_int_equal(look_mrs("rxe0"), 0);
 	assert_int_equal(look_mrs("rxe1"), 0);
@@ -95,8 +71,7 @@ static void assert_nothing_is_left(void)
 		assert_int_equal(look_pins(), 0);
 }
 
-/* The answer of this kernel: 0, or what the library made of it. */
-static int try_on(struct hmr_domain *d, void *addr, size_t length, int access)
+int try_on(struct hmr_domain *d, void *addr, size_t length, int access)
 {
 	HMR_OPTS(hmr_register_opts, opts, .threads = 1);
 	struct hmr_region *const before = (void *)0x1234;
@@ -116,13 +91,13 @@ static int try_on(struct hmr_domain *d, void *addr, size_t length, int access)
 	return ret;
 }
 
-static int try_reg(void *addr, size_t length, int access)
+int try_reg(void *addr, size_t length, int access)
 {
 	return try_on(dom, addr, length, access);
 }
 
-static void check_error(int ret, int err, enum hmr_cause cause,
-			const char *part, const char *file, int line)
+void check_error(int ret, int err, enum hmr_cause cause, const char *part,
+		 const char *file, int line)
 {
 	const struct hmr_error *e = hmr_last_error();
 
@@ -135,13 +110,7 @@ static void check_error(int ret, int err, enum hmr_cause cause,
 	fail();
 }
 
-#define assert_error(ret, err, cause, part) \
-	check_error(ret, err, HMR_CAUSE_##cause, part, __FILE__, __LINE__)
-
-#define assert_fine(ret) \
-	check_error(ret, 0, HMR_CAUSE_UNKNOWN, "", __FILE__, __LINE__)
-
-static char *map(size_t length, int prot, int flags, int fd)
+char *map(size_t length, int prot, int flags, int fd)
 {
 	char *p = mmap(NULL, length, prot, flags, fd, 0);
 
@@ -149,7 +118,7 @@ static char *map(size_t length, int prot, int flags, int fd)
 	return p;
 }
 
-static char *map_anon(size_t length, int prot)
+char *map_anon(size_t length, int prot)
 {
 	return map(length, prot, MAP_PRIVATE | MAP_ANONYMOUS, -1);
 }
@@ -203,234 +172,6 @@ static void arguments_of_the_verbs_own_call(void **state)
 	assert_error(try_mr(memory, PAGE, IBV_ACCESS_REMOTE_WRITE), -EINVAL,
 		     UNKNOWN, "not known");
 	assert_nothing_is_left();
-}
-
-/* ---- mappings ---- */
-
-static void read_only(void **state)
-{
-	char *p = map_anon(3 * PAGE, PROT_READ), *large;
-
-	assert_error(try_reg(p, 3 * PAGE, LW), -EFAULT, PROTECTION,
-		     "read-only");
-	assert_string_equal(hmr_last_error()->device, "rxe0");
-	assert_fine(try_reg(p, 3 * PAGE, RR));
-	assert_fine(try_reg(p, 3 * PAGE, 0));
-	assert_fine(try_reg(p + 1, 2 * PAGE, RR));
-	/* A mapping that is so in part */
-	assert_int_equal(mprotect(p, PAGE, PROT_READ | PROT_WRITE), 0);
-	assert_error(try_reg(p + 100, PAGE, LW), -EFAULT, PROTECTION,
-		     "read-only");
-	assert_fine(try_reg(p + 100, PAGE - 100, LW));
-	munmap(p, 3 * PAGE);
-
-	/* What is large is populated first: for reading. */
-	large = map_anon(8 * MIB, PROT_READ);
-	assert_fine(try_reg(large, 8 * MIB, RR));
-	assert_error(try_reg(large, 8 * MIB, LW), -EFAULT, PROTECTION,
-		     "read-only");
-	munmap(large, 8 * MIB);
-}
-
-static void hole(void **state)
-{
-	char *p = map_anon(4 * PAGE, PROT_READ | PROT_WRITE);
-	size_t i;
-
-	/* First, in the middle, and past the end */
-	assert_int_equal(munmap(p + PAGE, PAGE), 0);
-	assert_int_equal(munmap(p + 3 * PAGE, PAGE), 0);
-	for (i = 0; i < 3; i++)
-		assert_error(try_reg(p + i * PAGE + 1, PAGE, LW), -EFAULT, HOLE,
-			     "isn't mapped");
-	assert_fine(try_reg(p + 2 * PAGE + 1, PAGE - 1, LW));
-	munmap(p, 3 * PAGE);
-
-	p = map_anon(8 * MIB, PROT_READ | PROT_WRITE);
-	munmap(p + 4 * MIB, 4 * MIB);
-	assert_error(try_reg(p, 4 * MIB + 1, LW), -EFAULT, HOLE,
-		     "isn't mapped");
-	munmap(p, 4 * MIB);
-}
-
-static void end_of_a_file(void **state)
-{
-	int fd = memfd_create("refusals", MFD_CLOEXEC);
-	char *p;
-
-	assert_true(fd >= 0);
-	assert_int_equal(ftruncate(fd, PAGE + 1), 0);
-	p = mmap(NULL, 3 * PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-	assert_ptr_not_equal(p, MAP_FAILED);
-	assert_fine(try_reg(p, 2 * PAGE, LW));
-	assert_error(try_reg(p, 3 * PAGE, LW), -EFAULT, FILE,
-		     "which has 4097: ftruncate()");
-	munmap(p, 3 * PAGE);
-	close(fd);
-}
-
-static void no_access(void **state)
-{
-	char *p = map_anon(PAGE, PROT_NONE);
-	int ret = try_reg(p, PAGE, RR);
-
-	/* Until "RDMA/umem: remove FOLL_FORCE usage" of Linux 6.2 a
-	 * read-only MR was pinned by force. */
-	if (ret)
-		assert_error(ret, -EFAULT, PROTECTION, "without PROT_READ");
-	assert_error(try_reg(p, PAGE, LW), -EFAULT, PROTECTION, "PROT_");
-	munmap(p, PAGE);
-}
-
-/* ---- what has no pages ---- */
-
-static void find_vvar(char **addr)
-{
-	FILE *f = fopen("/proc/self/maps", "r");
-	char line[256];
-	uintptr_t start;
-
-	*addr = NULL;
-	assert_non_null(f);
-	while (fgets(line, sizeof(line), f))
-		if (strstr(line, "[vvar") && !*addr &&
-		    sscanf(line, "%" SCNxPTR, &start) == 1)
-			*addr = (char *)start;
-	fclose(f);
-}
-
-/* The hole that a VGA adapter's memory would be in: every PC has it, and no
- * kernel takes it for RAM. */
-#define VGA_HOLE 0xa0000
-
-static void device_memory(void **state)
-{
-	int fd = open("/dev/mem", O_RDWR | O_SYNC);
-	char *p, *vvar;
-	int ret;
-
-	assert_true(fd >= 0);
-	p = mmap(NULL, 4 * PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, fd,
-		 VGA_HOLE);
-	assert_ptr_not_equal(p, MAP_FAILED);
-	close(fd);
-	assert_error(try_reg(p, 4 * PAGE, LW), -EFAULT, DEVICE_MEMORY,
-		     "the mapping of /dev/mem is memory of a device");
-	assert_error(try_reg(p, 4 * PAGE, RR), -EFAULT, DEVICE_MEMORY,
-		     "HMR_REGISTER_DMABUF");
-	munmap(p, 4 * PAGE);
-
-	/* One that no file stands behind; of late it has pages. */
-	find_vvar(&vvar);
-	assert_non_null(vvar);
-	ret = try_reg(vvar, PAGE, RR);
-	if (ret)
-		assert_error(ret, -EFAULT, DEVICE_MEMORY,
-			     "the mapping is memory of a device");
-}
-
-/* ---- files ---- */
-
-#define FILE_LENGTH (6 * MIB)
-
-static int make_file(const char *path)
-{
-	int fd = open(path, O_RDWR | O_CREAT | O_TRUNC, 0600);
-
-	assert_true(fd >= 0);
-	assert_int_equal(ftruncate(fd, FILE_LENGTH), 0);
-	return fd;
-}
-
-static int try_file(int fd, int prot, int flags, int access, off_t at)
-{
-	char *p = map(FILE_LENGTH, prot, flags, fd);
-	int ret = try_reg(p + at, FILE_LENGTH - (size_t)at, access);
-
-	munmap(p, FILE_LENGTH);
-	return ret;
-}
-
-/* Whatever the file system, private pages are memory like any other. */
-static void try_private(int fd)
-{
-	assert_fine(try_file(fd, PROT_READ | PROT_WRITE, MAP_PRIVATE, LW, 1));
-	assert_fine(try_file(fd, PROT_READ, MAP_PRIVATE, RR, 1));
-}
-
-/*
- * Before Linux 6.2 a read-only MR was pinned for writing and by force, which
- * only private mappings stand; then a file that is mapped shared and read-only
- * can't be registered at all.
- */
-static void try_shared_read_only(int fd)
-{
-	int ret = try_file(fd, PROT_READ, MAP_SHARED, RR, 1);
-
-	if (ret)
-		assert_error(ret, -EFAULT, PROTECTION, "shared and read-only");
-}
-
-static void file_on_tmpfs(void **state)
-{
-	int fd = make_file("/dev/shm/file");
-
-	assert_fine(try_file(fd, PROT_READ | PROT_WRITE, MAP_SHARED, LW, 1));
-	assert_fine(try_file(fd, PROT_READ | PROT_WRITE, MAP_SHARED, LW, PAGE));
-	try_shared_read_only(fd);
-	try_private(fd);
-	close(fd);
-	unlink("/dev/shm/file");
-}
-
-/*
- * From Linux 6.5 on no pages are pinned for writing that a file system wants to
- * know of writes to. Older kernels let it happen, and so does the library: it
- * has nothing to say against it that would hold for all.
- */
-static void try_writeback(const char *path, const char *fs)
-{
-	char text[128];
-	int fd = make_file(path), ret;
-
-	snprintf(text, sizeof(text), "%s is mapped shared and writable from %s",
-		 path, fs);
-	ret = try_file(fd, PROT_READ | PROT_WRITE, MAP_SHARED, LW, 1);
-	if (ret)
-		assert_error(ret, -EFAULT, FILE, text);
-	print_message("  shared and writable on %s: %d\n", fs, ret);
-	assert_fine(
-		ret ? try_file(fd, PROT_READ | PROT_WRITE, MAP_SHARED, RR, 1) :
-		      0);
-	try_shared_read_only(fd);
-	try_private(fd);
-	close(fd);
-	unlink(path);
-}
-
-static void file_on_ext4(void **state)
-{
-	try_writeback("/ext4/file", "ext4");
-}
-
-static void file_on_overlay(void **state)
-{
-	try_writeback("/overlay/file", "overlay");
-}
-
-/* A range past the end of its file is mapped, but there are no pages. */
-static void file_cut_short(void **state)
-{
-	int fd = make_file("/dev/shm/file"), ret;
-	char *p = map(FILE_LENGTH, PROT_READ | PROT_WRITE, MAP_SHARED, fd);
-
-	assert_int_equal(ftruncate(fd, 4 * MIB), 0);
-	assert_fine(try_reg(p, 4 * MIB, LW));
-	ret = try_reg(p, FILE_LENGTH, LW);
-	assert_int_equal(ret, -EFAULT);
-	munmap(p, FILE_LENGTH);
-	close(fd);
-	unlink("/dev/shm/file");
 }
 
 /* ---- max_map_count ---- */
@@ -514,171 +255,32 @@ static void access_flags(void **state)
 	munmap(p, 1 * MIB);
 }
 
-/* ---- a limit of one MiB, and no CAP_IPC_LOCK ---- */
+/* ---- all of them ---- */
 
-static struct hmr_region *must_register(struct hmr_domain *d, void *addr,
-					size_t length)
-{
-	struct hmr_region *region;
-
-	assert_fine(hmr_register(d, addr, length, LW, NULL, &region));
-	return region;
-}
-
-static void memlock(void **state)
-{
-	char *p = map_anon(2 * MIB, PROT_READ | PROT_WRITE);
-	const struct hmr_error *e = hmr_last_error();
-
-	assert_error(try_reg(p, 2 * MIB, LW), -ENOMEM, MEMLOCK,
-		     "RLIMIT_MEMLOCK: 2 MiB to pin and 0 bytes pinned already, "
-		     "but the limit is 1 MiB");
-	assert_string_equal(e->device, "rxe0");
-	assert_int_equal(e->need, 2 * MIB);
-	assert_int_equal(e->have, 1 * MIB);
-	assert_non_null(strstr(e->text, "CAP_IPC_LOCK is missing"));
-	assert_non_null(strstr(e->text, "ulimit -l 2048"));
-	/* A byte too many is a page too many. */
-	assert_fine(try_reg(p, 1 * MIB, LW));
-	assert_error(try_reg(p + 1, 1 * MIB, LW), -ENOMEM, MEMLOCK, "ulimit");
-	assert_int_equal(e->need, 1 * MIB + PAGE);
-	munmap(p, 2 * MIB);
-}
-
-static void memlock_with_bytes_pinned_already(void **state)
-{
-	char *p = map_anon(2 * MIB, PROT_READ | PROT_WRITE);
-	const struct hmr_error *e = hmr_last_error();
-	struct hmr_region *first = must_register(dom, p, 768 * KIB), *second;
-
-	assert_int_equal(pinned(), 768 * KIB);
-	assert_error(hmr_register(dom, p + MIB, 512 * KIB, LW, NULL, &second),
-		     -ENOMEM, MEMLOCK,
-		     "512 KiB to pin and 768 KiB pinned already");
-	assert_int_equal(e->need, 1280 * KIB);
-	assert_int_equal(pinned(), 768 * KIB);
-	/* The same pages count again. */
-	assert_error(hmr_register(dom, p, 512 * KIB, LW, NULL, &second),
-		     -ENOMEM, MEMLOCK, "768 KiB pinned already");
-	second = must_register(dom, p + MIB, 256 * KIB);
-	assert_int_equal(pinned(), 1 * MIB);
-	assert_int_equal(hmr_deregister(second), 0);
-	assert_int_equal(hmr_deregister(first), 0);
-	munmap(p, 2 * MIB);
-}
-
-/* The second device is refused what the first got: both are without it. */
-static void memlock_on_two_devices(void **state)
-{
-	char *p = map_anon(2 * MIB, PROT_READ | PROT_WRITE);
-	const struct hmr_error *e = hmr_last_error();
-	struct hmr_region *region;
-
-	assert_error(try_on(both, p, 640 * KIB, LW), -ENOMEM, MEMLOCK,
-		     "640 KiB to pin on each of 2 PDs and 0 bytes pinned");
-	assert_string_equal(e->device, "rxe1");
-	assert_int_equal(e->need, 1280 * KIB);
-	assert_int_equal(e->have, 1 * MIB);
-	region = must_register(both, p, 512 * KIB);
-	assert_int_equal(look_mrs("rxe0"), 1);
-	assert_int_equal(look_mrs("rxe1"), 1);
-	assert_int_equal(pinned(), 1 * MIB);
-	assert_int_equal(hmr_deregister(region), 0);
-	munmap(p, 2 * MIB);
-}
-
-/* Of five chunks on two devices, whichever doesn't fit any more. */
-static void memlock_amid_chunks(void **state)
-{
-	HMR_OPTS(hmr_register_opts, opts, .chunk = 128 * KIB, .threads = 4);
-	char *p = map_anon(2 * MIB, PROT_READ | PROT_WRITE);
-	struct hmr_region *region;
-
-	assert_error(hmr_register(both, p + 1, 640 * KIB - 1, LW, &opts,
-				  &region),
-		     -ENOMEM, MEMLOCK, "640 KiB to pin on each of 2 PDs");
-	assert_nothing_is_left();
-	munmap(p, 2 * MIB);
-}
-
-static void plan_knows_the_limit(void **state)
-{
-	HMR_OPTS(hmr_plan_opts, opts, .access = LW);
-	HMR_RESULT(hmr_plan, plan);
-	unsigned int i, found = 0;
-
-	assert_int_equal(hmr_plan(both, 640 * KIB, &opts, &plan), 0);
-	assert_int_equal(plan.verdict, HMR_VERDICT_FAIL);
-	for (i = 0; i < plan.n; i++) {
-		if (plan.checks[i].cause != HMR_CAUSE_MEMLOCK)
-			continue;
-		found++;
-		assert_int_equal(plan.checks[i].verdict, HMR_VERDICT_FAIL);
-		assert_int_equal(plan.checks[i].need, 1280 * KIB);
-		assert_int_equal(plan.checks[i].have, 1 * MIB);
-	}
-	assert_int_equal(found, 1);
-}
-
-static void nothing_is_left(void **state)
+void nothing_is_left(void **state)
 {
 	assert_nothing_is_left();
 }
 
-static int unprivileged(void)
-{
-	const struct rlimit limit = { 1 * MIB, 1 * MIB };
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(memlock),
-		cmocka_unit_test(memlock_with_bytes_pinned_already),
-		cmocka_unit_test(memlock_on_two_devices),
-		cmocka_unit_test(memlock_amid_chunks),
-		cmocka_unit_test(plan_knows_the_limit),
-		cmocka_unit_test(nothing_is_left),
-	};
+static const struct CMUnitTest argument_tests[] = {
+	cmocka_unit_test(arguments),
+	cmocka_unit_test(arguments_of_the_verbs_own_call),
+	{ NULL },
+};
 
-	if (setrlimit(RLIMIT_MEMLOCK, &limit) || setgroups(0, NULL) ||
-	    setgid(65534) || setuid(65534))
-		return 1;
-	return cmocka_run_group_tests(tests, open_devices, close_devices);
-}
-
-/* Privileges don't come back, so that is another process. */
-static void without_privileges(void **state)
-{
-	pid_t pid = fork();
-	int status;
-
-	assert_true(pid >= 0);
-	if (!pid) {
-		execl("/proc/self/exe", "refusals", "unprivileged", NULL);
-		_exit(127);
-	}
-	assert_int_equal(waitpid(pid, &status, 0), pid);
-	assert_int_equal(status, 0);
-}
+static const struct CMUnitTest other_tests[] = {
+	cmocka_unit_test(max_map_count),
+	cmocka_unit_test(access_flags),
+	cmocka_unit_test(without_privileges),
+	cmocka_unit_test(nothing_is_left),
+	{ NULL },
+};
 
 int main(int argc, char **argv)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(arguments),
-		cmocka_unit_test(arguments_of_the_verbs_own_call),
-		cmocka_unit_test(read_only),
-		cmocka_unit_test(hole),
-		cmocka_unit_test(end_of_a_file),
-		cmocka_unit_test(no_access),
-		cmocka_unit_test(device_memory),
-		cmocka_unit_test(file_on_tmpfs),
-		cmocka_unit_test(file_on_ext4),
-		cmocka_unit_test(file_on_overlay),
-		cmocka_unit_test(file_cut_short),
-		cmocka_unit_test(max_map_count),
-		cmocka_unit_test(access_flags),
-		cmocka_unit_test(without_privileges),
-		cmocka_unit_test(nothing_is_left),
-	};
-
 	if (argc == 2 && !strcmp(argv[1], "unprivileged"))
 		return unprivileged();
-	return cmocka_run_group_tests(tests, open_devices, close_devices);
+	return RUN_TABLES(open_devices, close_devices, argument_tests,
+			  refusals_mapping_tests, refusals_file_tests,
+			  other_tests);
 }
