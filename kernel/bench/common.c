@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <getopt.h>
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -77,6 +78,12 @@ void series_free(struct series *s)
 	free(s->values);
 	s->values = NULL;
 	s->n = 0;
+}
+
+void print_series(const char *name, const struct series *s)
+{
+	printf("%s %" PRIu64 " (median %" PRIu64 ")", name, series_min(s),
+	       series_median(s));
 }
 
 /* Whether a member comes first in its object. */
@@ -276,6 +283,28 @@ unsigned long parse_number(const char *text, unsigned long min,
 		die(EXIT_USAGE, "%s: '%s' is not a number from %lu to %lu",
 		    what, text, min, max);
 	return value;
+}
+
+void parse_run(struct run *run, int option, const char *help)
+{
+	switch (option) {
+	case 'm':
+		run->size = parse_number(optarg, 1, 1ul << 20, "-m") * MIB;
+		break;
+	case 'r':
+		run->rounds =
+			(unsigned int)parse_number(optarg, 1, 1000000, "-r");
+		break;
+	case OPT_JSON:
+		run->json = true;
+		break;
+	case 'h':
+		fputs(help, stdout);
+		print_done();
+		exit(0);
+	default:
+		exit(EXIT_USAGE);
+	}
 }
 
 void parse_end(int argc, char **argv, int next)

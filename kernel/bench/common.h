@@ -34,6 +34,8 @@ void series_add(struct series *s, uint64_t value);
 uint64_t series_min(const struct series *s);
 uint64_t series_median(const struct series *s);
 void series_free(struct series *s);
+/* "NAME MIN (median MEDIAN)" */
+void print_series(const char *name, const struct series *s);
 
 /* One JSON object on a line of stdout. A name comes with each member. */
 void json_open(const char *bench);
@@ -67,6 +69,20 @@ bool setting_is(const char *path, const char *value);
 /* A number of an argument, or exit with EXIT_USAGE. */
 unsigned long parse_number(const char *text, unsigned long min,
 			   unsigned long max, const char *what);
+/* How much to measure, how often, and how to tell: what all benchmarks have
+ * options for. */
+struct run {
+	size_t size;
+	unsigned int rounds;
+	bool json;
+};
+#define RUN_DEFAULT ((struct run){ .size = 128 * MIB, .rounds = 5 })
+/* --json, with those of a program alone from OPT_OWN on */
+#define OPT_JSON 256
+#define OPT_OWN 257
+/* -m, -r, --json, or -h, which prints @help and ends the program, as any other
+ * does with EXIT_USAGE. */
+void parse_run(struct run *run, int option, const char *help);
 /* Where the options ended there may be no more. */
 void parse_end(int argc, char **argv, int next);
 

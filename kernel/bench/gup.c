@@ -78,17 +78,15 @@ static const struct {
 
 struct args {
 	struct memory memory;
-	size_t size;
+	struct run run;
 	/* of the start in the memory */
 	size_t offset;
 	enum call call;
 	/* 0 for all of them in one call */
 	unsigned int pages_per_call;
 	unsigned int flags;
-	unsigned int rounds;
 	/* take write permission from the memory, once it is populated */
 	bool protect;
-	bool json;
 	bool counts;
 };
 
@@ -131,9 +129,9 @@ static void check_round(const struct args *a, const union gup *g)
 		    "this kernel's gup_benchmark takes only FOLL_WRITE: it made"
 		    " %#x of the flags %#x",
 		    g->test.gup_flags, a->flags);
-	if (g->test.size != a->size)
+	if (g->test.size != a->run.size)
 		die(1, "%s got only %" PRIu64 " of %zu bytes",
-		    calls[a->call].name, g->test.size, a->size);
+		    calls[a->call].name, g->test.size, a->run.size);
 }
 
 static void one_round(const struct args *a, union gup *g)
@@ -143,14 +141,15 @@ static void one_round(const struct args *a, union gup *g)
 
 	memset(g, 0, sizeof(*g));
 	g->test.addr = (uintptr_t)a->memory.addr + a->offset;
-	g->test.size = a->size;
+	g->test.size = a->run.size;
 	g->test.nr_pages_per_call = a->pages_per_call;
 	g->test.gup_flags = a->flags;
 	if (ioctl(fd,
 		  is_benchmark ? calls[a->call].benchmark : calls[a->call].test,
 		  g))
 		die(errno == EINVAL || errno == ENOTTY ? EXIT_NOT_HERE : 1,
-		    "%s of %zu MiB: %m", calls[a->call].name, a->size / MIB);
+		    "%s of %zu MiB: %m", calls[a->call].name,
+		    a->run.size / MIB);
 	close(fd);
 	check_round(a, g);
 }
@@ -159,7 +158,7 @@ static void one_round(const struct args *a, union gup *g)
  * last one got less; what the kernel counts doesn't. */
 static void check_pins(const struct args *a, const struct pins *p)
 {
-	uint64_t want = calls[a->call].pins ? a->size / PAGE : 0;
+	uint64_t want = calls[a->call].pins ? a->run.size / PAGE : 0;
 
 	if (p->known && (p->acquired < want || p->acquired != p->released))
 		die(1,
@@ -234,7 +233,7 @@ static void print_json(const struct args *a, const struct figures *f)
 	json_open("gup");
 	json_text("call", calls[a->call].name);
 	json_text("kind", memory_name(&a->memory));
-	json_number("mib", a->size / MIB);
+	json_number("mib", a->run.size / MIB);
 	json_number("pages_per_call", a->pages_per_call);
 	json_text("flags", flags);
 	json_bool("shared", a->memory.shared);
@@ -245,7 +244,7 @@ static void print_json(const struct args *a, const struct figures *f)
 	json_text("unit", bench_unit());
 	json_series("get", &f->get);
 	json_series("put", &f->put);
-	json_number("rounds", a->rounds);
+	json_number("rounds", a->run.rounds);
 	if (a->counts)
 		print_json_counts(f);
 	json_close();
@@ -275,17 +274,16 @@ static void print_text(const struct args *a, const struct figures *f)
 {
 	printf("gup %s %s%s%s %zu MiB", calls[a->call].name,
 	       memory_name(&a->memory), a->memory.shared ? " shared" : "",
-	       a->memory.scatter ? " scattered" : "", a->size / MIB);
+	       a->memory.scatter ? " scattered" : "", a->run.size / MIB);
 	if (a->protect)
 		printf(" protected");
 	if (a->offset)
 		printf(" at %zu KiB", a->offset / KIB);
-	printf(" in %lu runs, %u pages a call, flags 0x%x, %u rounds: get "
-	       "%" PRIu64 " (median %" PRIu64 "), put %" PRIu64
-	       " (median %" PRIu64 ") %s\n",
-	       a->memory.runs, a->pages_per_call, a->flags, a->rounds,
-	       series_min(&f->get), series_median(&f->get), series_min(&f->put),
-	       series_median(&f->put), bench_unit());
+	printf(" in %lu runs, %u pages a call, flags 0x%x, %u rounds: ",
+	       a->memory.runs, a->pages_per_call, a->flags, a->run.rounds);
+	print_series("get", &f->get);
+	print_series(", put", &f->put);
+	printf(" %s\n", bench_unit());
 	if (a->counts)
 		print_counts(f);
 	print_done();
@@ -319,12 +317,11 @@ static const char help[] =
 	"Exit status: 0 success, 1 failure, 2 usage, 77 not in this kernel.\n";
 
 enum {
-	OPT_PTE = 256,
+	OPT_PTE = OPT_OWN,
 	OPT_MTHP,
 	OPT_SCATTER,
 	OPT_PROTECT,
 	OPT_COUNTS,
-	OPT_JSON,
 };
 
 static const struct option options[] = {
@@ -413,15 +410,8 @@ static bool parse_memory(struct memory *m, int option)
 static void parse_option(struct args *a, int option)
 {
 	switch (option) {
-	case 'm':
-		a->size = parse_number(optarg, 1, 1ul << 20, "-m") * MIB;
-		break;
 	case 'n':
 		a->pages_per_call = parse_pages(optarg);
-		break;
-	case 'r':
-		a->rounds =
-			(unsigned int)parse_number(optarg, 1, 1000000, "-r");
 		break;
 	case 'F':
 		a->flags = parse_flags(optarg) | (a->flags & FOLL_WRITE);
@@ -441,15 +431,8 @@ static void parse_option(struct args *a, int option)
 	case OPT_COUNTS:
 		a->counts = true;
 		break;
-	case OPT_JSON:
-		a->json = true;
-		break;
-	case 'h':
-		fputs(help, stdout);
-		print_done();
-		exit(0);
 	default:
-		exit(EXIT_USAGE);
+		parse_run(&a->run, option, help);
 	}
 }
 
@@ -470,16 +453,15 @@ static void parse(struct args *a, int argc, char **argv)
 	if (a->protect)
 		a->flags &= ~FOLL_WRITE;
 	if (!a->pages_per_call)
-		a->pages_per_call = (unsigned int)(a->size / PAGE);
+		a->pages_per_call = (unsigned int)(a->run.size / PAGE);
 }
 
 int main(int argc, char **argv)
 {
 	struct args a = {
-		.size = 128 * MIB,
+		.run = RUN_DEFAULT,
 		.pages_per_call = 1,
 		.flags = FOLL_WRITE,
-		.rounds = 5,
 	};
 	struct figures f = { 0 };
 	bool is_benchmark;
@@ -487,15 +469,15 @@ int main(int argc, char **argv)
 
 	parse(&a, argc, argv);
 	close(open_gup(&is_benchmark));
-	memory_get(&a.memory, a.size + a.offset);
+	memory_get(&a.memory, a.run.size + a.offset);
 	if (a.protect && mprotect(a.memory.addr, a.memory.size, PROT_READ))
 		die(1, "mprotect: %m");
-	for (i = 0; i < a.rounds; i++)
+	for (i = 0; i < a.run.rounds; i++)
 		timed_round(&a, &f);
 	if (a.counts)
 		count_rounds(&a, &f.counts);
 	memory_check(&a.memory);
-	if (a.json)
+	if (a.run.json)
 		print_json(&a, &f);
 	else
 		print_text(&a, &f);

@@ -30,9 +30,7 @@
 
 struct args {
 	struct memory memory;
-	size_t size;
-	unsigned int rounds;
-	bool json;
+	struct run run;
 };
 
 /* Counters of /proc/vmstat. */
@@ -148,7 +146,7 @@ static void one_round(struct args *a, struct figures *f)
 	struct memory *m = &a->memory;
 
 	allocate_from(0);
-	memory_get(m, a->size);
+	memory_get(m, a->run.size);
 	allocate_from(-1);
 	series_add(&f->migrate, move(1, &f->moved));
 	check_moved(m, &f->moved);
@@ -172,17 +170,15 @@ static void json_moved(const char *name, const struct moved *c)
 
 static void print(const struct args *a, const struct figures *f)
 {
-	if (!a->json) {
-		printf("migrate %s %zu MiB, %u rounds: move %" PRIu64
-		       " (median %" PRIu64 "), walk %" PRIu64
-		       " (median %" PRIu64 "), back %" PRIu64
-		       " (median %" PRIu64 ") %s; moved %" PRIu64
-		       " pages, %" PRIu64 " huge ones, split %" PRIu64
-		       " on the way back\n",
-		       memory_name(&a->memory), a->memory.size / MIB, a->rounds,
-		       series_min(&f->migrate), series_median(&f->migrate),
-		       series_min(&f->walk), series_median(&f->walk),
-		       series_min(&f->back), series_median(&f->back),
+	if (!a->run.json) {
+		printf("migrate %s %zu MiB, %u rounds: ",
+		       memory_name(&a->memory), a->memory.size / MIB,
+		       a->run.rounds);
+		print_series("move", &f->migrate);
+		print_series(", walk", &f->walk);
+		print_series(", back", &f->back);
+		printf(" %s; moved %" PRIu64 " pages, %" PRIu64
+		       " huge ones, split %" PRIu64 " on the way back\n",
 		       bench_unit(), f->moved.pages, f->moved.thp,
 		       f->moved_back.thp_split);
 		print_done();
@@ -197,7 +193,7 @@ static void print(const struct args *a, const struct figures *f)
 	json_series("back", &f->back);
 	json_moved("moved", &f->moved);
 	json_moved("moved_back", &f->moved_back);
-	json_number("rounds", a->rounds);
+	json_number("rounds", a->run.rounds);
 	json_close();
 }
 
@@ -207,7 +203,7 @@ static void measure(struct args *a, const char *kind)
 	unsigned int i;
 
 	memory_parse(&a->memory, kind);
-	for (i = 0; i < a->rounds; i++)
+	for (i = 0; i < a->run.rounds; i++)
 		one_round(a, &f);
 	print(a, &f);
 	series_free(&f.migrate);
@@ -228,8 +224,6 @@ static const char help[] =
 	"Exit status: 0 success, 1 failure, 2 usage, 77 not in this kernel or "
 	"machine.\n";
 
-#define OPT_JSON 256
-
 static const struct option options[] = {
 	{ "json", no_argument, NULL, OPT_JSON },
 	{ "help", no_argument, NULL, 'h' },
@@ -240,28 +234,8 @@ static void parse(struct args *a, int argc, char **argv)
 {
 	int option, i;
 
-	while ((option = getopt_long(argc, argv, "m:r:h", options, NULL)) !=
-	       -1) {
-		switch (option) {
-		case 'm':
-			a->size =
-				parse_number(optarg, 1, 1ul << 20, "-m") * MIB;
-			break;
-		case 'r':
-			a->rounds = (unsigned int)parse_number(optarg, 1,
-							       1000000, "-r");
-			break;
-		case OPT_JSON:
-			a->json = true;
-			break;
-		case 'h':
-			fputs(help, stdout);
-			print_done();
-			exit(0);
-		default:
-			exit(EXIT_USAGE);
-		}
-	}
+	while ((option = getopt_long(argc, argv, "m:r:h", options, NULL)) != -1)
+		parse_run(&a->run, option, help);
 	for (i = optind; i < argc; i++)
 		if (!strcmp(argv[i], "2M"))
 			die(EXIT_USAGE, "'2M' is no kind of memory here");
@@ -271,7 +245,7 @@ static void parse(struct args *a, int argc, char **argv)
 
 int main(int argc, char **argv)
 {
-	struct args a = { .size = 128 * MIB, .rounds = 5 };
+	struct args a = { .run = RUN_DEFAULT };
 	int i;
 
 	parse(&a, argc, argv);

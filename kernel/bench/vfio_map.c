@@ -29,12 +29,10 @@
 
 struct args {
 	struct memory memory;
-	size_t size;
+	struct run run;
 	const char *kinds[MAX_KINDS];
 	unsigned int n_kinds;
 	const char *device;
-	unsigned int rounds;
-	bool json;
 };
 
 struct figures {
@@ -196,12 +194,12 @@ static uint64_t map(const struct args *a)
 		.flags = VFIO_DMA_MAP_FLAG_READ | VFIO_DMA_MAP_FLAG_WRITE,
 		.vaddr = (uintptr_t)a->memory.addr,
 		.iova = IOVA,
-		.size = a->size,
+		.size = a->run.size,
 	};
 	uint64_t t0 = bench_now();
 
 	if (ioctl(container, VFIO_IOMMU_MAP_DMA, &m))
-		die(1, "VFIO_IOMMU_MAP_DMA of %zu MiB: %m", a->size / MIB);
+		die(1, "VFIO_IOMMU_MAP_DMA of %zu MiB: %m", a->run.size / MIB);
 	return bench_now() - t0;
 }
 
@@ -210,16 +208,16 @@ static uint64_t unmap(const struct args *a)
 	struct vfio_iommu_type1_dma_unmap u = {
 		.argsz = sizeof(u),
 		.iova = IOVA,
-		.size = a->size,
+		.size = a->run.size,
 	};
 	uint64_t t0 = bench_now();
 
 	if (ioctl(container, VFIO_IOMMU_UNMAP_DMA, &u))
 		die(1, "VFIO_IOMMU_UNMAP_DMA: %m");
 	t0 = bench_now() - t0;
-	if (u.size != a->size)
+	if (u.size != a->run.size)
 		die(1, "unmapped %" PRIu64 " of %zu bytes", (uint64_t)u.size,
-		    a->size);
+		    a->run.size);
 	return t0;
 }
 
@@ -238,10 +236,10 @@ static void one_round(const struct args *a, struct figures *f)
 
 	series_add(&f->map, map(a));
 	now = memory_pinned();
-	if (now != before + a->size)
+	if (now != before + a->run.size)
 		die(1,
 		    "%zu MiB are mapped, but VmPin and VmLck grew by %zd KiB",
-		    a->size / MIB, (ssize_t)(now - before) / (ssize_t)KIB);
+		    a->run.size / MIB, (ssize_t)(now - before) / (ssize_t)KIB);
 	series_add(&f->unmap, unmap(a));
 	now = memory_pinned();
 	if (now != before)
@@ -254,27 +252,26 @@ static void one_round(const struct args *a, struct figures *f)
 
 static void print(const struct args *a, const struct figures *f)
 {
-	if (!a->json) {
-		printf("vfio_map %s%s %zu MiB in %lu runs, %u rounds: map "
-		       "%" PRIu64 " (median %" PRIu64 "), unmap %" PRIu64
-		       " (median %" PRIu64 ") %s\n",
+	if (!a->run.json) {
+		printf("vfio_map %s%s %zu MiB in %lu runs, %u rounds: ",
 		       memory_name(&a->memory),
-		       a->memory.scatter ? " scattered" : "", a->size / MIB,
-		       a->memory.runs, a->rounds, series_min(&f->map),
-		       series_median(&f->map), series_min(&f->unmap),
-		       series_median(&f->unmap), bench_unit());
+		       a->memory.scatter ? " scattered" : "", a->run.size / MIB,
+		       a->memory.runs, a->run.rounds);
+		print_series("map", &f->map);
+		print_series(", unmap", &f->unmap);
+		printf(" %s\n", bench_unit());
 		print_done();
 		return;
 	}
 	json_open("vfio_map");
 	json_text("kind", memory_name(&a->memory));
-	json_number("mib", a->size / MIB);
+	json_number("mib", a->run.size / MIB);
 	json_bool("scatter", a->memory.scatter);
 	json_number("runs", a->memory.runs);
 	json_text("unit", bench_unit());
 	json_series("map", &f->map);
 	json_series("unmap", &f->unmap);
-	json_number("rounds", a->rounds);
+	json_number("rounds", a->run.rounds);
 	json_close();
 }
 
@@ -284,8 +281,8 @@ static void measure(struct args *a, const char *kind)
 	unsigned int i;
 
 	memory_parse(&a->memory, kind);
-	memory_get(&a->memory, a->size);
-	for (i = 0; i < a->rounds; i++)
+	memory_get(&a->memory, a->run.size);
+	for (i = 0; i < a->run.rounds; i++)
 		one_round(a, &f);
 	memory_check(&a->memory);
 	print(a, &f);
@@ -313,8 +310,7 @@ static const char help[] =
 	"machine.\n";
 
 enum {
-	OPT_SCATTER = 256,
-	OPT_JSON,
+	OPT_SCATTER = OPT_OWN,
 };
 
 static const struct option options[] = {
@@ -347,26 +343,11 @@ static void parse(struct args *a, int argc, char **argv)
 		case 'k':
 			add_kind(a, optarg);
 			break;
-		case 'm':
-			a->size =
-				parse_number(optarg, 1, 1ul << 20, "-m") * MIB;
-			break;
-		case 'r':
-			a->rounds = (unsigned int)parse_number(optarg, 1,
-							       1000000, "-r");
-			break;
 		case OPT_SCATTER:
 			a->memory.scatter = true;
 			break;
-		case OPT_JSON:
-			a->json = true;
-			break;
-		case 'h':
-			fputs(help, stdout);
-			print_done();
-			exit(0);
 		default:
-			exit(EXIT_USAGE);
+			parse_run(&a->run, option, help);
 		}
 	}
 	while (optind < argc)
@@ -377,7 +358,7 @@ static void parse(struct args *a, int argc, char **argv)
 
 int main(int argc, char **argv)
 {
-	struct args a = { .size = 128 * MIB, .rounds = 5 };
+	struct args a = { .run = RUN_DEFAULT };
 	char path[192];
 	unsigned int i;
 
