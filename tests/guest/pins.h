@@ -111,11 +111,15 @@ bool pins_by_force(void);
 struct ibv_mr *pins_try(char *addr, size_t length, int access);
 struct ibv_mr *pins_register(char *addr, size_t length, int access);
 void pins_deregister(struct ibv_mr *mr);
+/* Registering this works, and the device reaches it. */
+void pins_accepted(char *addr, size_t length);
 /* Registering this is refused, with one of two errors, and nothing is left. */
 void pins_refused(char *addr, size_t length, int access, int err, int or_err);
 
 /* Bytes that differ from place to place, and from one seed to the next */
 void pins_fill(char *p, size_t length, uint64_t seed);
+/* To be freed */
+char *pins_copy(const char *p, size_t length);
 
 /* By RDMA, in as many transfers as it takes */
 void pins_read(const struct ibv_mr *mr, uint64_t raddr, char *data,

@@ -5,14 +5,6 @@
 
 #include "look.h"
 
-static char *copy_of(const char *p, size_t length)
-{
-	char *copy = malloc(length);
-
-	assert_non_null(copy);
-	return memcpy(copy, p, length);
-}
-
 static void moved(void **state)
 {
 	char *p = pins_map(*state), *to;
@@ -30,9 +22,7 @@ static void moved(void **state)
 	pins_check(mr, to + LENGTH - 9999, (uintptr_t)p + LENGTH - 9999, 9000);
 	pins_deregister(mr);
 	/* and from where it is now */
-	mr = pins_register(to + PAGE, LENGTH - PAGE, ALL);
-	pins_check_borders(mr, to + PAGE, LENGTH - PAGE);
-	pins_deregister(mr);
+	pins_accepted(to + PAGE, LENGTH - PAGE);
 	munmap(to, LENGTH);
 }
 
@@ -57,7 +47,7 @@ static void rights_taken_away(void **state)
 	struct ibv_mr *mr = pins_register(p, LENGTH, ALL);
 
 	pins_fill(p, LENGTH, 1);
-	want = copy_of(p, LENGTH);
+	want = pins_copy(p, LENGTH);
 	assert_int_equal(mprotect(p + at, length, PROT_NONE), 0);
 	pins_expect_remote(mr, p + at - 99, want + at - 99, 99 + 5 * PAGE);
 	pins_fill(want + at, 3 * PAGE, 2);
@@ -84,7 +74,7 @@ static void unmapped(void **state)
 	struct ibv_mr *mr = pins_register(p + 5, LENGTH - 9, ALL);
 
 	pins_fill(p, LENGTH, 1);
-	want = copy_of(p, LENGTH);
+	want = pins_copy(p, LENGTH);
 	munmap(p, LENGTH);
 	/* What was freed by mistake is somebody's now. */
 	others = kind->map(LENGTH);
@@ -110,7 +100,7 @@ static void unmapped_in_part(void **state)
 	struct ibv_mr *mr = pins_register(p, LENGTH, ALL);
 
 	pins_fill(p, LENGTH, 1);
-	want = copy_of(p, LENGTH);
+	want = pins_copy(p, LENGTH);
 	assert_int_equal(munmap(p + at, length), 0);
 	pins_expect_remote(mr, p + at - 999, want + at - 999, length + 2000);
 	pins_write(mr, (uintptr_t)p + at, want, length);
@@ -121,12 +111,8 @@ static void unmapped_in_part(void **state)
 	pins_refused(p + at - 1, 2, ALL, EFAULT, EFAULT);
 	pins_refused(p + at + length - 1, 2, ALL, EFAULT, EFAULT);
 	/* what is left of a page */
-	mr = pins_register(p, at, ALL);
-	pins_check_borders(mr, p, at);
-	pins_deregister(mr);
-	mr = pins_register(p + at + length, LENGTH - at - length, ALL);
-	pins_check_borders(mr, p + at + length, LENGTH - at - length);
-	pins_deregister(mr);
+	pins_accepted(p, at);
+	pins_accepted(p + at + length, LENGTH - at - length);
 	munmap(p, LENGTH);
 	free(want);
 }
@@ -138,7 +124,6 @@ static void holes(void **state)
 	const size_t unit = pins_unit(*state);
 	const size_t places[] = { 0, HUGE, LENGTH - unit };
 	char *p = pins_map(*state);
-	struct ibv_mr *mr;
 	size_t i;
 
 	for (i = 0; i < 3; i++) {
@@ -149,9 +134,7 @@ static void holes(void **state)
 					  PROT_READ | PROT_WRITE),
 				 0);
 	}
-	mr = pins_register(p, LENGTH, ALL);
-	pins_check_borders(mr, p, LENGTH);
-	pins_deregister(mr);
+	pins_accepted(p, LENGTH);
 	munmap(p, LENGTH);
 }
 
@@ -167,7 +150,7 @@ static void dropped(void **state)
 	size_t i;
 
 	pins_fill(p, LENGTH, 1);
-	want = copy_of(p, LENGTH);
+	want = pins_copy(p, LENGTH);
 	if (madvise(p + at, length, MADV_DONTNEED)) {
 		/* Pages of hugetlb can be dropped since Linux 5.18. */
 		assert_int_equal(unit, HUGE);
@@ -205,7 +188,7 @@ static void read_only(void **state)
 	pins_fill(p + HUGE - unit, 2 * unit, 2);
 	pins_expect_remote(mr, p + 9, p + 9, LENGTH - 77);
 	pins_deregister(mr);
-	want = copy_of(p, LENGTH);
+	want = pins_copy(p, LENGTH);
 	mr = pins_register(p, LENGTH, 0);
 	pins_deregister(mr);
 	assert_memory_equal(p, want, LENGTH);
@@ -271,7 +254,7 @@ static void private_file(void **state)
 	pins_fill(file, LENGTH, 1);
 	for (at = 0; at < LENGTH; at += 3 * PAGE)
 		pins_fill(p + at, 99, 2);
-	want = copy_of(file, LENGTH);
+	want = pins_copy(file, LENGTH);
 	mr = pins_register(p, LENGTH, RR);
 	pins_expect_remote(mr, p, p, LENGTH);
 	pins_fill(p, LENGTH, 3);

@@ -153,6 +153,14 @@ void pins_deregister(struct ibv_mr *mr)
 	assert_int_equal(ibv_dereg_mr(mr), 0);
 }
 
+void pins_accepted(char *addr, size_t length)
+{
+	struct ibv_mr *mr = pins_register(addr, length, ALL);
+
+	pins_check_borders(mr, addr, length);
+	pins_deregister(mr);
+}
+
 void pins_refused(char *addr, size_t length, int access, int err, int or_err)
 {
 	int64_t pins = look_pins();
@@ -186,30 +194,32 @@ void pins_fill(char *p, size_t length, uint64_t seed)
 	}
 }
 
+/* To one of the two, or from the other: 0, or what went wrong */
+static int transfer(const struct ibv_mr *mr, uint64_t raddr, char *to,
+		    const char *from, size_t length)
+{
+	size_t at, n;
+	int ret = 0;
+
+	for (at = 0; !ret && at < length; at += n) {
+		n = length - at < PIECE ? length - at : PIECE;
+		ret = to ? loopback_read(lb, to + at, n, raddr + at, mr->rkey) :
+			   loopback_write(lb, from + at, n, raddr + at,
+					  mr->rkey);
+	}
+	return ret;
+}
+
 void pins_read(const struct ibv_mr *mr, uint64_t raddr, char *data,
 	       size_t length)
 {
-	size_t at, n;
-
-	for (at = 0; at < length; at += n) {
-		n = length - at < PIECE ? length - at : PIECE;
-		assert_int_equal(loopback_read(lb, data + at, n, raddr + at,
-					       mr->rkey),
-				 0);
-	}
+	assert_int_equal(transfer(mr, raddr, data, NULL, length), 0);
 }
 
 void pins_write(const struct ibv_mr *mr, uint64_t raddr, const char *data,
 		size_t length)
 {
-	size_t at, n;
-
-	for (at = 0; at < length; at += n) {
-		n = length - at < PIECE ? length - at : PIECE;
-		assert_int_equal(loopback_write(lb, data + at, n, raddr + at,
-						mr->rkey),
-				 0);
-	}
+	assert_int_equal(transfer(mr, raddr, NULL, data, length), 0);
 }
 
 static char *buffer(size_t length)
@@ -218,6 +228,11 @@ static char *buffer(size_t length)
 
 	assert_non_null(p);
 	return p;
+}
+
+char *pins_copy(const char *p, size_t length)
+{
+	return memcpy(buffer(length), p, length);
 }
 
 static void assert_same(const char *what, const char *got, const char *want,

@@ -21,10 +21,15 @@ static char *filled(const struct pins_kind *kind, char **want)
 	char *p = pins_map(kind);
 
 	pins_fill(p, LENGTH, 1);
-	*want = malloc(LENGTH);
-	assert_non_null(*want);
-	memcpy(*want, p, LENGTH);
+	*want = pins_copy(p, LENGTH);
 	return p;
+}
+
+static void done(struct ibv_mr *mr, char *p, char *want)
+{
+	pins_deregister(mr);
+	munmap(p, LENGTH);
+	free(want);
 }
 
 /*
@@ -49,9 +54,7 @@ static void while_registered(void **state)
 	assert_memory_equal(p, want, LENGTH);
 	pins_expect_remote(mr, p, want, LENGTH);
 	pins_check_borders(mr, p, LENGTH);
-	pins_deregister(mr);
-	munmap(p, LENGTH);
-	free(want);
+	done(mr, p, want);
 }
 
 /* Pages for reading are the parent's no less. */
@@ -71,9 +74,7 @@ static void while_registered_for_reading(void **state)
 	pins_expect_remote(mr, p + 1, p + 1, LENGTH - 2);
 	pins_let_go(child);
 	pins_expect_remote(mr, p + 1, p + 1, LENGTH - 2);
-	pins_deregister(mr);
-	munmap(p, LENGTH);
-	free(want);
+	done(mr, p, want);
 }
 
 /*
@@ -99,9 +100,7 @@ static void registered_after(const struct pins_kind *kind, int access)
 		pins_check(mr, p, (uintptr_t)p, LENGTH);
 	pins_let_go(child);
 	pins_expect_remote(mr, p, p, LENGTH);
-	pins_deregister(mr);
-	munmap(p, LENGTH);
-	free(want);
+	done(mr, p, want);
 }
 
 static void registered_with_a_child(void **state)
@@ -120,7 +119,6 @@ static void child_registers(void **state)
 {
 	const struct pins_kind *kind = *state;
 	char *p, *want;
-	struct ibv_mr *mr;
 	int how;
 	pid_t pid;
 
@@ -138,9 +136,7 @@ static void child_registers(void **state)
 	assert_int_equal(how, 0);
 	if (kind->flags & PINS_PRIVATE)
 		assert_memory_equal(p, want, LENGTH);
-	mr = pins_register(p, LENGTH, ALL);
-	pins_check_borders(mr, p, LENGTH);
-	pins_deregister(mr);
+	pins_accepted(p, LENGTH);
 	munmap(p, LENGTH);
 	free(want);
 }
@@ -160,9 +156,7 @@ static void shared(void **state)
 	pins_fill(want, LENGTH, PINS_CHILD_SEED);
 	assert_memory_equal(p, want, LENGTH);
 	pins_expect_remote(mr, p, want, LENGTH);
-	pins_deregister(mr);
-	munmap(p, LENGTH);
-	free(want);
+	done(mr, p, want);
 }
 
 const struct pins_test pins_fork_tests[] = {

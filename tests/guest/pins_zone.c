@@ -61,14 +61,6 @@ static size_t pages_in(const struct zone *zone, const char *p)
 	return n;
 }
 
-static char *copy_of(const char *p)
-{
-	char *copy = malloc(LENGTH);
-
-	assert_non_null(copy);
-	return memcpy(copy, p, LENGTH);
-}
-
 static void register_and_compare(char *p, const char *want, int access)
 {
 	struct ibv_mr *mr = pins_register(p, LENGTH, access);
@@ -88,7 +80,7 @@ static size_t leave(const struct pins_kind *kind, const struct zone *zone,
 	size_t were;
 
 	pins_fill(p, LENGTH, (uint64_t)access);
-	want = copy_of(p);
+	want = pins_copy(p, LENGTH);
 	were = pages_in(zone, p);
 	print_message("  %zu of %lu pages are there\n", were, LENGTH / PAGE);
 	register_and_compare(p, want, access);
@@ -135,7 +127,7 @@ static void movable_with_a_child(void **state)
 	assert_true(find_movable(&zone));
 	p = pins_map(*state);
 	pins_fill(p, LENGTH, 1);
-	want = copy_of(p);
+	want = pins_copy(p, LENGTH);
 	child = pins_fork(p, want, LENGTH);
 	mr = pins_register(p, LENGTH, RR);
 	pins_fill(p, LENGTH, 2);
