@@ -35,6 +35,7 @@ cat >"$play/profile" <<END
 #!/bin/bash
 echo "profile \$*" >>"$tmp/log"
 case "\$*" in
+*" -f lock "*)	echo '{"f": {"locked": 6}, "g": {"locked": 1}}' ;;
 *+base*)	echo '[{"text": "movq 8(%rax), %rax", "runs": 512},
 			{"text": "movq 8(%rax), %rdx", "runs": 512}]' ;;
 *)		echo '[{"text": "movq 8(%rax), %rax", "runs": 2}]' ;;
@@ -85,17 +86,37 @@ equal "$(sed -n '/^| /p' "$play/README.md")" \
 
 # counts of single instructions, and times: by turns, the least of three
 measure 0 'S2 | 7.3 | base | series | loads | -m 5 | executions ^(f\|g)$ bench -z | [.[].runs] \| add | 512 |
+S2 | 7.3 | base | series | atomics | | locked lock bench -z | [.[].locked] \| add | |
 S2 | 7.3 | base | series | how long | | time bench -w | .get | | 2' 7.3
-equal "$(grep -c ^profile "$tmp/log")" 2 "profiles"
+equal "$(grep -c ^profile "$tmp/log")" 4 "profiles"
 contains "$tmp/log" '^profile --json -i -f \^\(f\|g\)\$ 7\.3\+base -m 5 -- bench -z$'
 equal "$(row '.rows[0] | [.unit, .before.value, .after.value, .ratio]')" \
 	'["executions",1024,2,512]' "executions"
 contains "$tmp/out" '^\| S2 \| loads \| 7\.3\+base 1024 \| 7\.3\+series 2 \| 512x '
-equal "$(row '.rows[1].unit')" '"time"' "a unit"
+equal "$(row '.rows[1] | [.unit, .before.value]')" '["locked",7]' "locked"
+contains "$tmp/log" '^profile --json -f lock 7\.3\+base -- bench -z$'
+equal "$(row '.rows[2].unit')" '"time"' "a unit"
 contains "$tmp/out" '^\| S2 \| how long \| 7\.3\+base time \| 7\.3\+series time \| 4x '
 equal "$(grep -v ^profile "$tmp/log" | sed 's/.*7\.3+\([a-z]*\) .*/\1/' | paste -sd ' ')" \
 	"base series base series base series" "the turns"
 lacks <(grep -v ^profile "$tmp/log") icount
+
+# all of it: one part that fails doesn't keep others from running
+for part in correctness selftests; do
+	cat >"$play/$part" <<-END
+		#!/bin/bash
+		echo "$part \$*" >>"$tmp/log"
+		[[ ! -e "$tmp/bad" ]]
+	END
+	chmod +x "$play/$part"
+done
+printf '<!-- table: x -->\n<!-- end of table -->\n' >"$play/README.md"
+measure 0 "$good" --all 7.3
+equal "$(tail -n 3 "$tmp/log")" $'correctness 7.3\nselftests 7.3\ndrawn' "all parts"
+: >"$tmp/bad"
+measure 1 "$good" --all 7.3
+equal "$(tail -n 3 "$tmp/log")" $'correctness 7.3\nselftests 7.3\ndrawn' "all parts"
+measure 2 "$good" --all --only '^S2' 7.3
 
 # what isn't reached is a failure, and still a result
 measure 1 "S1 | 7.3 | base | series | w | | bench | .get | 4.1 |" 7.3
