@@ -19,7 +19,7 @@ echo "\$1 of a source" >"$tmp/built/\$1/package"
 echo "$tmp/built/\$1"
 END
 chmod +x "$play/build"
-for test in pins reach refusals forks kill9 memory faults; do
+for test in pins reach refusals forks kill9 memory vfio faults; do
 	cat >"$tmp/repo/tests/guest/$test.sh" <<-END
 		#!/bin/bash
 		echo "$test \$1" >>"$tmp/log"
@@ -36,17 +36,17 @@ row() {
 }
 
 expect 0 "$play/correctness" 7.3
-equal "$(wc -l <"$tmp/log")" 26 "tests, six each and faults with debug"
+equal "$(wc -l <"$tmp/log")" 30 "tests, seven each and faults with debug"
 equal "$(row 7.3+base pins .passed)" 7 "checks that passed"
 equal "$(row 7.3+series+debug faults .source)" "a source" "the source"
 contains "$tmp/out" '^\| kernel \| faults \| forks \| kill9 \| memory \| pins'
-contains "$tmp/out" '^\| 7\.3\+base \|  \| 7 \| 7 \| 7 \| 7 \| 7 \| 7 \|$'
+contains "$tmp/out" '^\| 7\.3\+base \|  \| 7 \| 7 \| 7 \| 7 \| 7 \| 7 \| 7 \|$'
 
 # what fails on base is shown; with the series it is an error, skipped or failed
 echo 1 >"$tmp/pins-7.3+base"
 rm "$tmp/log"
 expect 0 "$play/correctness" --only '7.3\+base' 7.3
-equal "$(wc -l <"$tmp/log")" 6 "tests of one kernel"
+equal "$(wc -l <"$tmp/log")" 7 "tests of one kernel"
 contains "$tmp/out" '^\| 7\.3\+base \|.* failed \|'
 equal "$(row 7.3+series pins .status)" 0 "the rows of others"
 for status in 1 77; do
@@ -55,7 +55,7 @@ for status in 1 77; do
 	equal "$(row 7.3+series reach .status)" "$status" "a status"
 	contains "$tmp/err" "reach on 7.3\+series: status $status"
 done
-equal "$(jq '.rows | length' "$play/results/7.3-correctness.json")" 26 rows
+equal "$(jq '.rows | length' "$play/results/7.3-correctness.json")" 30 rows
 
 expect 2 "$play/correctness" --only 9 7.3
 expect 2 "$play/correctness" 4.19

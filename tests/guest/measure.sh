@@ -75,14 +75,16 @@ equal "$(row '.rows[2] | [.ratio, .least, .published]')" "[2,null,null]" \
 equal "$(row .kernels)" '["7.3+base of a source","7.3+series of a source"]' kernels
 cp "$play/results/7.3.json" "$tmp/results"
 mkdir -p "$play/results"
-printf 'text\n<!-- table: x -->\nold\n<!-- end of table -->\nmore\n' \
-	>"$play/README.md"
+printf 'text\n<!-- %s: x -->\nold\n<!-- end of %s -->\nmore\n' \
+	table table correctness correctness >"$play/README.md"
+printf '#!/bin/bash\necho "| checks |"\n' >"$play/correctness"
+chmod +x "$play/correctness"
 expect 0 "$play/measure" --readme
 contains "$tmp/log" '^drawn$'
 equal "$(sed -n '1p;$p' "$play/README.md")" $'text\nmore' "the README's text"
 lacks "$play/README.md" '^old$'
 equal "$(sed -n '/^| /p' "$play/README.md")" \
-	"$("$play/measure" --table)" "the README's table"
+	"$("$play/measure" --table; echo "| checks |")" "the README's tables"
 
 # counts of single instructions, and times: by turns, the least of three
 measure 0 'S2 | 7.3 | base | series | loads | -m 5 | executions ^(f\|g)$ bench -z | [.[].runs] \| add | 512 |
@@ -110,12 +112,15 @@ for part in correctness selftests; do
 	END
 	chmod +x "$play/$part"
 done
-printf '<!-- table: x -->\n<!-- end of table -->\n' >"$play/README.md"
+printf '<!-- %s: x -->\n<!-- end of %s -->\n' \
+	table table correctness correctness >"$play/README.md"
 measure 0 "$good" --all 7.3
-equal "$(tail -n 3 "$tmp/log")" $'correctness 7.3\nselftests 7.3\ndrawn' "all parts"
+equal "$(tail -n 4 "$tmp/log" | paste -sd,)" \
+	"correctness 7.3,selftests 7.3,correctness --table,drawn" "all parts"
 : >"$tmp/bad"
 measure 1 "$good" --all 7.3
-equal "$(tail -n 3 "$tmp/log")" $'correctness 7.3\nselftests 7.3\ndrawn' "all parts"
+equal "$(tail -n 4 "$tmp/log" | paste -sd,)" \
+	"correctness 7.3,selftests 7.3,correctness --table,drawn" "all parts"
 measure 2 "$good" --all --only '^S2' 7.3
 
 # what isn't reached is a failure, and still a result
@@ -160,4 +165,6 @@ for letter in "$kernel"/*/cover-letter.in; do
 done
 equal "$(sed -n '/^<!-- table:/,/^<!-- end of table/{/^| /p}' "$kernel/README.md")" \
 	"$("$kernel/measure" --table)" "the README's table: kernel/measure --readme"
+equal "$(sed -n '/^<!-- correctness:/,/^<!-- end of correctness/{/^| /p}' "$kernel/README.md")" \
+	"$("$kernel/correctness" --table)" "the README's table of kernel/correctness"
 finish
